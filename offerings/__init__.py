@@ -1,0 +1,1 @@
+"""What a tenant can ask for: decided here, applied elsewhere."""

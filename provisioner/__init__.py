@@ -1,0 +1,1 @@
+"""Servers and hosts: everything that knows no CloudStack."""

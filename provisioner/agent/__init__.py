@@ -1,0 +1,1 @@
+"""What runs on the server, in the ramdisk. Standard library only."""

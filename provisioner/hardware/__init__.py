@@ -1,0 +1,1 @@
+"""PCI, disks, network cards, firmware: values and parsers. Standard library only."""

@@ -1,0 +1,158 @@
+"""Who has a server: the allocation of an instance, and what was asked for it."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from provisioner.errors import ErrorCode
+from provisioner.secret import Secret
+from provisioner.servers.model import Power
+from provisioner.units import (
+    AllocationId,
+    ImageName,
+    InstanceId,
+    MacAddress,
+    OperationId,
+    PoolName,
+    ServerName,
+    SiteName,
+    Vlan,
+    WallSeconds,
+)
+
+
+class Phase(StrEnum):
+    """How far an allocation has come; ENDED is for ever."""
+
+    RESERVED = "reserved"
+    DEPLOYING = "deploying"
+    ACTIVE = "active"
+    ENDED = "ended"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstanceKey:
+    """An instance of one CloudStack; several CloudStacks may be served."""
+
+    site: SiteName
+    instance: InstanceId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TenantNetwork:
+    """One NIC as CloudStack wants it; the n-th one goes to the server's n-th tenant port.
+
+    Attributes:
+        mac: CloudStack's; the seed carries the server's own.
+        address: With `prefix`; None in networks without addresses (the seed says dhcp4, optional).
+        vlan: None only before `create` (prepare may come before the network exists).
+        mtu: As prepare said; None is "not set".
+    """
+
+    nic_uuid: str
+    mac: MacAddress
+    vlan: Vlan | None
+    address: str | None = None
+    prefix: int | None = None
+    gateway: str | None = None
+    dns: tuple[str, ...] = ()
+    default: bool = False
+    mtu: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstanceRequest:
+    """What a verb asks for one instance: values of the payload, already checked for form.
+
+    Attributes:
+        name: CloudStack's instance name ("i-7-57-VM").
+        who: Site and caller as claimed; stands in evidence and audit.
+        pool: From operator data only (invariant 11).
+        image: Key in the pool's own map; None where the payload names none (a restart).
+        user_data: Decoded bytes; None where the payload has none.
+        password: Clear text as CloudStack sent it; goes hashed into vendor-data.
+        truth: What the CloudStack API said about it; "not asked" until that port exists.
+    """
+
+    key: InstanceKey
+    name: str
+    who: str
+    pool: PoolName | None = None
+    image: str | None = None
+    networks: tuple[TenantNetwork, ...] = ()
+    hostname: str | None = None
+    ssh_keys: tuple[str, ...] = ()
+    user_data: bytes | None = None
+    password: Secret | None = None
+    truth: str = "not asked"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """Why an operation of this instance failed; answered at once for ten minutes."""
+
+    code: ErrorCode
+    brief: str
+    at: WallSeconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Allocation:
+    """What is remembered of an instance on a server.
+
+    Attributes:
+        wanted: What the tenant wants: on from deployment on, off after a stop.
+        known_to_caller: CloudStack has it: create answered success, or status said PowerOn once.
+        first_boot_asked: The image is verified and the first boot from disk was asked for.
+        commanded_at: When the last power command for it began; readings before it say nothing.
+        off_confirmed: Off was confirmed once after the end, for this tenant.
+        stop_grace_until: A stop came before CloudStack had it: released then, unless create comes.
+        networks: Of the last verb that carried them; macs are CloudStack's.
+    """
+
+    id: AllocationId
+    key: InstanceKey
+    name: str
+    who: str
+    server: ServerName
+    pool: PoolName
+    phase: Phase
+    wanted: Power
+    created_at: WallSeconds
+    image: ImageName | None = None
+    networks: tuple[TenantNetwork, ...] = ()
+    reserved_until: WallSeconds | None = None
+    known_to_caller: bool = False
+    first_boot_asked: bool = False
+    ever_powered: bool = False
+    commanded_at: WallSeconds | None = None
+    stop_grace_until: WallSeconds | None = None
+    operation: OperationId | None = None
+    ended_at: WallSeconds | None = None
+    end_reason: str = ""
+    off_confirmed: bool = False
+    needs_reseed: bool = False
+    truth: str = "not asked"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstanceView:
+    """All that `status` may look at: remembered values, no call to a controller.
+
+    Attributes:
+        phase: None where the instance was never heard of.
+        off_confirmed: While active: off by at least three readings over at least 30 s, all newer
+            than the last command. After the end: off was confirmed once for this tenant.
+        on_confirmed: The newest reading says on, is newer than the last command and not too old.
+        fresh: The newest reading is young enough to say anything.
+        commanding: A power command is in progress.
+    """
+
+    phase: Phase | None
+    known_to_caller: bool = False
+    wanted: Power = Power.UNKNOWN
+    on_confirmed: bool = False
+    off_confirmed: bool = False
+    fresh: bool = False
+    commanding: bool = False
+    quarantined: bool = False
+    held: bool = False
