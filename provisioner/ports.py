@@ -38,6 +38,7 @@ from provisioner.servers.operation import (
     Outcome,
 )
 from provisioner.units import (
+    AllocationId,
     ImageName,
     MacAddress,
     MonotonicSeconds,
@@ -425,8 +426,12 @@ class Allocations(Protocol):
         """
         ...
 
-    def mark(self, key: InstanceKey, **fields: Any) -> None:  # noqa: ANN401 fields of Allocation
-        """Set named fields of the living allocation."""
+    def by_id(self, allocation: AllocationId) -> Allocation:
+        """Living or ended."""
+        ...
+
+    def mark(self, allocation: AllocationId, **fields: Any) -> None:  # noqa: ANN401 fields of Allocation
+        """Set named fields; never phase, server or end, which only moves may change."""
         ...
 
     def failure(self, key: InstanceKey) -> Failure | None:
@@ -476,8 +481,16 @@ class Operations(Protocol):
 class Effects(Protocol):
     """What steps did: begun, done, found."""
 
-    def begin(self, operation: OperationId, step: str, *, now: WallSeconds) -> Effect:
+    def begin(
+        self, operation: OperationId, step: str, *, now: WallSeconds, dirties: bool = False
+    ) -> Effect:
         """Note a beginning, in the transaction that compares epoch and status.
+
+        Args:
+            operation: Whose.
+            step: Its name.
+            now: When.
+            dirties: The step may switch the server on for a tenant: dirty is set here (3).
 
         Raises:
             ConflictError: SUPERSEDED: a newer owner, or the operation is closed.

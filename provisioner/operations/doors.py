@@ -1,0 +1,103 @@
+"""What the steps of an operation may reach, handed to them as one value."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from provisioner.config import Times
+from provisioner.operations.bell import Bell
+from provisioner.operations.conversation import Conversations
+from provisioner.ports import (
+    AgentOrders,
+    Allocations,
+    BootOffers,
+    Boots,
+    CallJournal,
+    Catalogue,
+    Clock,
+    Effects,
+    EvidenceLog,
+    Operations,
+    Readings,
+    Seeds,
+    Servers,
+    SwitchPorts,
+)
+from provisioner.servers.allocation import Allocation
+from provisioner.servers.model import ServerRecord
+from provisioner.servers.operation import OperationRecord
+from provisioner.units import WallSeconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    """What orders and evidence say about this installation.
+
+    Attributes:
+        blobs_url: Where nginx serves images and the ramdisk, without a slash at the end.
+        agent_url: Where the agent API answers.
+        ramdisk: The ramdisk's own record (digest, kernel): part of the evidence.
+        site_initrd_sha256: Of the small second initrd, named apart from the ramdisk's digest.
+    """
+
+    blobs_url: str
+    agent_url: str
+    ramdisk: dict[str, Any]
+    site_initrd_sha256: str
+    times: Times
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Records:
+    """The store, port by port."""
+
+    servers: Servers
+    readings: Readings
+    allocations: Allocations
+    operations: Operations
+    effects: Effects
+    boots: Boots
+    orders: AgentOrders
+    seeds: Seeds
+    evidence: EvidenceLog
+    catalogue: Catalogue
+    calls: CallJournal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Doors:
+    """Everything outside."""
+
+    records: Records
+    conversations: Conversations
+    ports: SwitchPorts
+    offers: BootOffers
+    clock: Clock
+    bell: Bell
+    site: Site
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """One step of one operation, at work.
+
+    Attributes:
+        step: The step's own name.
+        begun: When this step first began; its deadline counts from here.
+        until: The end of the step's time.
+        found: The results of the steps before, by their names.
+    """
+
+    doors: Doors
+    operation: OperationRecord
+    server: ServerRecord
+    allocation: Allocation | None
+    step: str
+    begun: WallSeconds
+    until: WallSeconds
+    again: bool = False
+    found: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    @property
+    def source(self) -> str:
+        """Who asks, for readings and the journal of calls."""
+        return f"operation {self.operation.id}"

@@ -1,0 +1,47 @@
+"""From an error in a step to how the operation ends: by whose fault it was. Pure."""
+
+from provisioner.errors import ConflictError, ErrorCode, InputError, RackwrightError
+from provisioner.servers.operation import Outcome
+from provisioner.servers.states import Ending
+
+OUR_SIDE = frozenset(
+    {
+        ErrorCode.BLOBS_UNREACHABLE,
+        ErrorCode.IMAGE_DIGEST,
+        ErrorCode.IMAGE_MISSING,
+        ErrorCode.RAMDISK_MISSING,
+        ErrorCode.DATABASE_BUSY,
+        ErrorCode.DATABASE_FULL,
+        ErrorCode.DEADLINE,
+        ErrorCode.CANCELLED,
+        ErrorCode.EPOCH_DIFFERS,
+    }
+)
+"""Nothing is wrong with the machine: it may be wiped and handed out again."""
+
+
+def outcome_of(error: RackwrightError, *, power_touched: bool) -> Outcome:
+    """How an operation ends whose step raised this.
+
+    Args:
+        error: What the step raised.
+        power_touched: A step that powers the server on has begun; before it a wrong request
+            leaves the server as clean as it was.
+    """
+    if error.code in OUR_SIDE:
+        ending = Ending.OURS
+    elif isinstance(error, InputError | ConflictError):
+        ending = Ending.OURS if power_touched else Ending.INPUT
+    else:
+        ending = Ending.MACHINE
+    return Outcome(ending=ending, code=error.code, brief=error.brief, detail=error.detail)
+
+
+def cannot_tell(step: str, what: str) -> Outcome:
+    """The end of an operation about which nothing certain can be said."""
+    return Outcome(
+        ending=Ending.MACHINE,
+        code=ErrorCode.CANNOT_TELL,
+        brief=f"cannot tell whether {step} took place; the server is quarantined",
+        detail=what,
+    )

@@ -1,0 +1,125 @@
+"""Steps that speak with the controller: off, on, boot device."""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any
+
+from provisioner.errors import ErrorCode, OperatorError, RackwrightError
+from provisioner.operations.conversation import Conversation
+from provisioner.operations.doors import Work
+from provisioner.operations.port_steps import shut_all
+from provisioner.operations.steps import Step
+from provisioner.ports import BootDevice
+from provisioner.servers.model import Power, PowerReading
+from provisioner.store.waiting import stored
+from provisioner.units import Seconds, WallSeconds
+
+FENCE = "fence"
+"""Arrival: off is confirmed, or the port is shut; `delete` waits for it."""
+FENCE_S = Seconds(8.0)
+"""`delete` answers after ten seconds at the latest; the port must be shut by then."""
+
+
+@asynccontextmanager
+async def talk(work: Work) -> AsyncIterator[Conversation]:
+    """A conversation with the server's controller; its identity was compared first."""
+    password = await stored(work.doors.records.servers.password, work.server.name)
+    async with work.doors.conversations.to(work.server, password, source=work.source) as each:
+        yield each
+
+
+async def _remember(work: Work, reading: PowerReading) -> Mapping[str, Any]:
+    await stored(work.doors.records.servers.note_readings, {work.server.name: reading})
+    if work.allocation is not None and reading.power is Power.OFF and work.allocation.ended_at:
+        mark = partial(work.doors.records.allocations.mark, work.allocation.id, off_confirmed=True)
+        await stored(mark)
+    return {"power": reading.power, "at": reading.at}
+
+
+async def _off(work: Work) -> Mapping[str, Any]:
+    async with talk(work) as controller:
+        reading = await controller.reach_off(until=work.until)
+    return await _remember(work, reading)
+
+
+async def _off_gracefully(work: Work) -> Mapping[str, Any]:
+    grace = Seconds(work.doors.site.times.soft_off_s)
+    async with talk(work) as controller:
+        reading = await controller.reach_off(until=work.until, graceful=grace)
+    return await _remember(work, reading)
+
+
+async def _off_for_good(work: Work) -> Mapping[str, Any]:
+    """A release does not pass a server that may still run (invariant 5)."""
+    try:
+        return await _off(work)
+    except RackwrightError as error:
+        raise OperatorError(
+            error.code, f"possibly still running: {error.brief}", error.detail
+        ) from error
+
+
+async def _fence(work: Work) -> Mapping[str, Any]:
+    """Off, else cut off: whichever is sure first; `delete` is answered after it."""
+    until = WallSeconds(min(work.until, work.begun + FENCE_S))
+    try:
+        async with talk(work) as controller:
+            reading = await controller.reach_off(until=until)
+        found = {"fence": "off", **await _remember(work, reading)}
+    except RackwrightError as error:
+        await shut_all(work)
+        found = {"fence": "shut", "why": f"{error.code}: {error.brief}"}
+    await stored(work.doors.bell.ring, work.operation.id, FENCE)
+    return found
+
+
+async def _on(work: Work) -> Mapping[str, Any]:
+    async with talk(work) as controller:
+        reading = await controller.reach_on(until=work.until)
+    await stored(work.doors.records.servers.note_readings, {work.server.name: reading})
+    return {"power": reading.power, "at": reading.at}
+
+
+async def _on_to_network(work: Work) -> Mapping[str, Any]:
+    """On, and from this moment the boot's one script may be fetched."""
+    found = await _on(work)
+    now = work.doors.clock.wall()
+    change = partial(work.doors.records.boots.change_boot, work.operation.id, window_opened_at=now)
+    await stored(change)
+    return found
+
+
+async def _disk_first(work: Work) -> Mapping[str, Any]:
+    async with talk(work) as controller:
+        setting = await controller.boot_from(BootDevice.DISK)
+    return {"device": setting.device, "mode": setting.mode, "reported": setting.device is not None}
+
+
+async def _first_on(work: Work) -> Mapping[str, Any]:
+    """The tenant's first boot: from here on a deadline of `create` is a success."""
+    found = await _on(work)
+    if work.allocation is None:
+        raise OperatorError(ErrorCode.CANNOT_TELL, "a first boot without an allocation")
+    mark = partial(work.doors.records.allocations.mark, work.allocation.id, first_boot_asked=True)
+    await stored(mark)
+    return found
+
+
+# Off may take two minutes on a controller that is itself rebooting; on as well.
+OFF = Step(name="off", act=_off, limit=Seconds(180.0))
+OFF_GRACEFULLY = Step(name="off-gracefully", act=_off_gracefully, limit=Seconds(420.0))
+OFF_FOR_GOOD = Step(name="off-for-good", act=_off_for_good, limit=Seconds(180.0))
+FENCED = Step(name="fence", act=_fence, limit=Seconds(60.0))
+ON_TO_NETWORK = Step(name="on-to-network", act=_on_to_network, limit=Seconds(180.0), powers=True)
+ON_TO_NETWORK_FOR_TENANT = Step(
+    name="on-to-network-for-tenant",
+    act=_on_to_network,
+    limit=Seconds(180.0),
+    powers=True,
+    dirties=True,
+)
+AGENT_OFF = Step(name="agent-off", act=_off, limit=Seconds(180.0))
+DISK_FIRST = Step(name="disk-first", act=_disk_first, limit=Seconds(60.0))
+FIRST_ON = Step(name="first-on", act=_first_on, limit=Seconds(180.0), powers=True, dirties=True)
+ON = Step(name="on", act=_on, limit=Seconds(180.0), powers=True, dirties=True)

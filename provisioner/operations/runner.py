@@ -1,0 +1,154 @@
+"""One step of an operation: fence, effect record, limit, outcome.
+
+The durable engine calls `steps_of` and `run`; nothing it stores says more than a step's
+name and "done" or "failed". What happened and why is in our own tables.
+"""
+
+import asyncio
+import logging
+import traceback
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+from provisioner.errors import ConflictError, ErrorCode, OperatorError, RackwrightError
+from provisioner.operations.doors import Doors, Work
+from provisioner.operations.endings import cannot_tell, outcome_of
+from provisioner.operations.steps import Step
+from provisioner.servers.model import ServerRecord
+from provisioner.servers.operation import (
+    Effect,
+    NewOperation,
+    OperationRecord,
+    Outcome,
+    Status,
+)
+from provisioner.servers.states import Ending
+from provisioner.store.waiting import stored
+from provisioner.units import OperationId, WallSeconds
+
+log = logging.getLogger(__name__)
+
+DONE, FAILED = "done", "failed"
+MOST_BEGINNINGS = 5
+"""A step that began so often and never ended takes the service down with it: give up."""
+
+Follow = Callable[[OperationRecord, Outcome], Callable[[ServerRecord], NewOperation] | None]
+"""What is opened in the transaction that ends an operation."""
+
+
+@dataclass(slots=True)
+class Runner:
+    """Does steps for the durable engine.
+
+    Attributes:
+        grace_s: After a start, an open step has at least this long before it may fail.
+        started: When this process began to run steps.
+    """
+
+    doors: Doors
+    steps: Mapping[str, Step]
+    follow: Follow
+    started: WallSeconds
+    grace_s: float = 120.0
+
+    async def steps_of(self, identifier: str) -> list[str]:
+        """The list this operation began with."""
+        record = await stored(self.doors.records.operations.operation, OperationId(identifier))
+        return list(record.steps)
+
+    async def run(self, identifier: str, name: str) -> str:
+        """One step to its end; answers "done" or "failed" and lets no exception out.
+
+        An exception that left a step would be stored and logged by the engine with its text.
+        """
+        operation = OperationId(identifier)
+        try:
+            return await self._run(operation, self.steps[name])
+        except RackwrightError as error:
+            if error.code is ErrorCode.SUPERSEDED:
+                self.doors.bell.closed(operation)
+                return FAILED
+            await self._end(operation, await self._outcome(operation, name, error))
+        except Exception as error:
+            log.exception("step %s", name, extra={"operation": identifier})
+            what = "".join(traceback.format_exception_only(error)).strip()
+            await self._end(operation, cannot_tell(name, what))
+        return FAILED
+
+    async def _run(self, operation: OperationId, step: Step) -> str:
+        records, clock = self.doors.records, self.doors.clock
+        begin = partial(
+            records.effects.begin, operation, step.name, now=clock.wall(), dirties=step.dirties
+        )
+        effect = await stored(begin)
+        record = await stored(records.operations.operation, operation)
+        if effect.done is None:
+            work = await self._work(record, step, effect)
+            log.info("step %s begins", step.name, extra=_fields(record))
+            async with asyncio.timeout(max(0.0, work.until - clock.wall()) + LAST_WORD_S):
+                found = await step.act(work)
+            finish = partial(records.effects.finish, operation, step.name, found, now=clock.wall())
+            await stored(finish)
+            seconds = clock.wall() - effect.begun
+            log.info("step %s done in %.1f s", step.name, seconds, extra=_fields(record))
+        if step.name == record.steps[-1]:
+            await self._end(operation, Outcome(ending=Ending.DONE))
+        return DONE
+
+    async def _work(self, record: OperationRecord, step: Step, effect: Effect) -> Work:
+        if effect.beginnings > MOST_BEGINNINGS:
+            raise OperatorError(
+                ErrorCode.CANNOT_TELL,
+                f"{step.name} began {effect.beginnings} times and never ended",
+            )
+        records = self.doors.records
+        allocation = None
+        if record.allocation is not None:
+            allocation = await stored(records.allocations.by_id, record.allocation)
+        return Work(
+            doors=self.doors,
+            operation=record,
+            server=await stored(records.servers.server, record.server),
+            allocation=allocation,
+            step=step.name,
+            begun=effect.begun,
+            until=WallSeconds(max(effect.begun + step.limit, self.started + self.grace_s)),
+            again=effect.again,
+            found={
+                each.step: each.result for each in await stored(records.effects.effects, record.id)
+            },
+        )
+
+    async def _outcome(self, operation: OperationId, name: str, error: RackwrightError) -> Outcome:
+        begun = await stored(self.doors.records.effects.effects, operation)
+        touched = any(self.steps[each.step].powers for each in begun)
+        outcome = outcome_of(error, power_touched=touched)
+        log.warning("step %s failed: %s %s", name, error, error.detail)
+        return outcome
+
+    async def _end(self, operation: OperationId, outcome: Outcome) -> None:
+        records = self.doors.records
+        record = await stored(records.operations.operation, operation)
+        if record.status is Status.OPEN:
+            now = self.doors.clock.wall()
+            try:
+                close = partial(
+                    records.operations.close,
+                    operation,
+                    outcome,
+                    self.follow(record, outcome),
+                    now=now,
+                )
+                await stored(close)
+            except ConflictError as error:  # superseded in this very moment: theirs now
+                log.info("operation had ended: %s", error, extra=_fields(record))
+        self.doors.bell.closed(operation)
+
+
+LAST_WORD_S = 30.0
+"""Steps keep their own deadlines and say why; this cuts one that does not."""
+
+
+def _fields(record: OperationRecord) -> dict[str, object]:
+    return {"operation": record.id, "server": record.server, "epoch": record.epoch}

@@ -1,0 +1,79 @@
+"""Is this the machine we know, with the disks we know? Pure.
+
+Compared before the first destructive order of any operation (invariants 7 and 13).
+"""
+
+from collections.abc import Iterable
+
+from provisioner.hardware.inventory import Disk, Inventory
+from provisioner.servers.model import ServerRecord
+from provisioner.servers.root_disk import NEVER_OURS
+
+
+def differences(server: ServerRecord, seen: Inventory) -> tuple[str, ...]:
+    """What differs from the baseline, each in one line; () is the same machine.
+
+    Link, driver, kernel names and partition tables may change; identity, cards and media may
+    not. A server without a baseline is compared with what was enrolled.
+    """
+    found = [*_cards(server, seen)]
+    if server.baseline is None:
+        uuid = server.identity.system_uuid if server.identity else None
+        return tuple(found + _uuid(uuid, seen))
+    remembered = server.baseline
+    found += _same("system uuid", remembered.system.uuid, seen.system.uuid)
+    found += _same("system serial", remembered.system.serial, seen.system.serial)
+    found += _same("firmware mode", remembered.firmware.mode, seen.firmware.mode)
+    found += _media(remembered.disks, seen.disks)
+    return tuple(found)
+
+
+def _cards(server: ServerRecord, seen: Inventory) -> list[str]:
+    there = {card.mac.lower() for card in seen.nics}
+    return [f"network card {nic.mac} is missing" for nic in server.nics if nic.mac not in there]
+
+
+def _same(what: str, remembered: str | None, seen: str | None) -> list[str]:
+    return [] if remembered == seen else [f"{what}: {remembered} is remembered, {seen} was seen"]
+
+
+def _uuid(wanted: str | None, seen: Inventory) -> list[str]:
+    """A controller's GUID may come in either byte order; see servers/identity.py."""
+    if wanted is None or seen.system.uuid in {wanted, swapped(wanted)}:
+        return []
+    return [f"system uuid: the controller says {wanted}, the machine says {seen.system.uuid}"]
+
+
+def swapped(uuid: str) -> str:
+    """The other byte order of a uuid's first three fields.
+
+    Quirk: SMBIOS 2.6 and newer keep them little-endian, IPMI's Get System GUID is read either
+    way: OpenIPMI 2.0.33's simulator sends them in the order of the text.
+    """
+    fields = uuid.split("-")
+    return "-".join([bytes.fromhex(f)[::-1].hex() for f in fields[:3]] + fields[3:])
+
+
+def _media(remembered: Iterable[Disk], seen: Iterable[Disk]) -> list[str]:
+    old, new = {_name(d): d for d in _own(remembered)}, {_name(d): d for d in _own(seen)}
+    return [
+        *(f"disk {name} of the baseline is missing" for name in old.keys() - new.keys()),
+        *(f"disk {name} is not in the baseline" for name in new.keys() - old.keys()),
+        *(
+            f"disk {name}: {old[name].bytes} bytes are remembered, {new[name].bytes} were seen"
+            for name in old.keys() & new.keys()
+            if old[name].bytes != new[name].bytes
+        ),
+    ]
+
+
+def _own(disks: Iterable[Disk]) -> list[Disk]:
+    return [d for d in disks if d.transport not in NEVER_OURS and not d.removable]
+
+
+def _name(disk: Disk) -> str:
+    return (
+        " ".join(part for part in (disk.model, disk.serial, disk.wwn) if part)
+        or disk.bus_path
+        or disk.name
+    )
