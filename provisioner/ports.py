@@ -426,6 +426,10 @@ class Allocations(Protocol):
         """
         ...
 
+    def living(self) -> tuple[Allocation, ...]:
+        """All that have not ended, in one query."""
+        ...
+
     def by_id(self, allocation: AllocationId) -> Allocation:
         """Living or ended."""
         ...

@@ -57,9 +57,8 @@ async def _network_first(work: Work) -> Mapping[str, Any]:
 
 
 async def _agent_called_in(work: Work) -> Mapping[str, Any]:
-    call_in = Seconds(work.doors.site.times.agent_call_in_s)
-    until = max(work.until - STEP_ROOM_S, work.begun + call_in)
-    arrived = await work.doors.bell.wait(work.operation.id, AGENT, until=type(work.until)(until))
+    call_in = work.doors.site.times.agent_call_in_s
+    arrived = await work.doors.bell.wait(work.operation.id, AGENT, until=work.until)
     hello = await stored(work.doors.records.orders.order, work.operation.id, "hello")
     if not arrived or hello is None:
         raise OperatorError(
@@ -123,8 +122,12 @@ async def _journal(work: Work, text: str) -> None:
     await stored(work.doors.records.calls.call, work.server.name, "boot", text, "ok")
 
 
-STEP_ROOM_S = 60.0
 NETWORK_FIRST = Step(name="network-first", act=_network_first, limit=Seconds(120.0))
-AGENT_CALLED_IN = Step(name="agent-called-in", act=_agent_called_in, limit=Seconds(60.0))
+AGENT_CALLED_IN = Step(
+    name="agent-called-in",
+    act=_agent_called_in,
+    limit=Seconds(0.0),
+    waits=lambda times: times.agent_call_in_s,
+)
 SAME_MACHINE = Step(name="same-machine", act=_same_machine, limit=Seconds(180.0))
 WITHDRAW = Step(name="withdraw", act=_withdraw, limit=Seconds(60.0))

@@ -1,8 +1,13 @@
 """From an error in a step to how the operation ends: by whose fault it was. Pure."""
 
-from provisioner.errors import ConflictError, ErrorCode, InputError, RackwrightError
+from provisioner.errors import ConflictError, ErrorCode, InputError, OperatorError, RackwrightError
 from provisioner.servers.operation import Outcome
 from provisioner.servers.states import Ending
+
+
+class NeedsPersonError(OperatorError):
+    """Nothing failed; a person must say what happens next."""
+
 
 OUR_SIDE = frozenset(
     {
@@ -28,7 +33,9 @@ def outcome_of(error: RackwrightError, *, power_touched: bool) -> Outcome:
         power_touched: A step that powers the server on has begun; before it a wrong request
             leaves the server as clean as it was.
     """
-    if error.code in OUR_SIDE:
+    if isinstance(error, NeedsPersonError):
+        ending = Ending.PERSON
+    elif error.code in OUR_SIDE:
         ending = Ending.OURS
     elif isinstance(error, InputError | ConflictError):
         ending = Ending.OURS if power_touched else Ending.INPUT

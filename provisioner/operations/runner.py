@@ -113,12 +113,16 @@ class Runner:
             allocation=allocation,
             step=step.name,
             begun=effect.begun,
-            until=WallSeconds(max(effect.begun + step.limit, self.started + self.grace_s)),
+            until=self._until(step, effect),
             again=effect.again,
             found={
                 each.step: each.result for each in await stored(records.effects.effects, record.id)
             },
         )
+
+    def _until(self, step: Step, effect: Effect) -> WallSeconds:
+        limit = step.limit + step.waits(self.doors.site.times)
+        return WallSeconds(max(effect.begun + limit, self.started + self.grace_s))
 
     async def _outcome(self, operation: OperationId, name: str, error: RackwrightError) -> Outcome:
         begun = await stored(self.doors.records.effects.effects, operation)

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from provisioner.config import Times
 from provisioner.operations.doors import Work
 from provisioner.servers.states import Intent
 from provisioner.units import Seconds
@@ -20,6 +21,7 @@ class Step:
         name: Twice in one list never: the effect record is keyed by operation and step.
         act: Safe to repeat: each begins by looking.
         limit: Counted from the first beginning; after it the step has failed.
+        waits: What the step may wait besides, by this installation's settings.
         powers: It may switch the server on: from its beginning on the server counts as used.
         dirties: It switches the server on for a tenant: dirty is set in the transaction of its
             beginning (invariant 3).
@@ -28,6 +30,7 @@ class Step:
     name: str
     act: Act
     limit: Seconds
+    waits: Callable[[Times], float] = lambda _times: 0.0
     powers: bool = False
     dirties: bool = False
 

@@ -156,3 +156,9 @@ class InstanceView:
     commanding: bool = False
     quarantined: bool = False
     held: bool = False
+
+    def says_on(self) -> bool:
+        """An active instance that is wanted on and runs: whoever is told so has it."""
+        quiet = not (self.commanding or self.quarantined or self.held)
+        on = self.wanted is Power.ON and self.on_confirmed
+        return self.phase is Phase.ACTIVE and quiet and on

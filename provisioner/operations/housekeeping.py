@@ -1,0 +1,96 @@
+"""What ends by itself: reservations, the grace of a stop, and operations nobody will run."""
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+from provisioner.errors import ErrorCode, RackwrightError
+from provisioner.operations.bell import EVERY
+from provisioner.operations.doors import Records
+from provisioner.operations.machines import BareMetal, new_operation
+from provisioner.operations.release import RELEASE
+from provisioner.operations.runner import Follow
+from provisioner.ports import Clock
+from provisioner.servers.allocation import Allocation, Phase
+from provisioner.servers.operation import Outcome
+from provisioner.servers.states import Ending
+from provisioner.store.waiting import stored
+from provisioner.units import OperationId, Seconds
+
+log = logging.getLogger(__name__)
+ROUND_S = Seconds(5.0)
+
+
+@dataclass(slots=True)
+class Housekeeping:
+    """Rounds of a few seconds; each change is a whole move of its own."""
+
+    records: Records
+    machines: BareMetal
+    clock: Clock
+
+    async def run(self) -> None:
+        """For as long as the service lives; a round that fails is tried again."""
+        while True:
+            try:
+                await self.round()
+            except RackwrightError as error:
+                log.warning("housekeeping: %s", error)
+            await self.clock.sleep(ROUND_S)
+
+    async def round(self) -> None:
+        """End what is over."""
+        if self.machines.held:
+            return
+        for allocation in await stored(self.records.allocations.living):
+            reason = self._over(allocation)
+            if reason:
+                await self._end(allocation, reason)
+
+    def _over(self, allocation: Allocation) -> str:
+        now = self.clock.wall()
+        if self.machines.attached.get(allocation.key, 0) > 0:
+            return ""
+        if allocation.stop_grace_until is not None and now >= allocation.stop_grace_until:
+            return "stopped before it was installed, and not asked for again"
+        if allocation.phase is Phase.RESERVED and now >= (allocation.reserved_until or now):
+            return "the reservation is over"
+        return ""
+
+    async def _end(self, allocation: Allocation, reason: str) -> None:
+        log.info("allocation ends: %s", reason, extra={"instance": allocation.key.instance})
+        end = partial(
+            self.records.allocations.end_and_open,
+            allocation.key,
+            reason,
+            new_operation(RELEASE, f"{allocation.key.site}: {reason}"),
+            tombstone=False,
+            now=self.clock.wall(),
+        )
+        await stored(end)
+
+
+def close_lost(
+    records: Records,
+    lost: Callable[[Iterable[str]], Mapping[str, str]],
+    follow: Follow,
+    clock: Clock,
+) -> int:
+    """Close open operations that the engine will not run again; how many.
+
+    Called at each start, after the engine's launch and before the listeners open: a server
+    whose operation nobody runs is quarantined, which switches it off.
+    """
+    still_open = records.operations.operations(open_only=True, most=EVERY)
+    gone = lost([each.id for each in still_open])
+    for identifier, how in gone.items():
+        record = records.operations.operation(OperationId(identifier))
+        outcome = Outcome(
+            ending=Ending.MACHINE,
+            code=ErrorCode.OPERATION_LOST,
+            brief="the operation was lost and nobody can tell how far it came",
+            detail=how,
+        )
+        records.operations.close(record.id, outcome, follow(record, outcome), now=clock.wall())
+    return len(gone)

@@ -1,0 +1,108 @@
+"""Verify and inspect: who the controller is, and what the machine is made of."""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from provisioner.errors import ErrorCode, InputError
+from provisioner.hardware.inventory import Inventory
+from provisioner.operations import boot_steps, deploy, port_steps, power_steps
+from provisioner.operations.agent_orders import order
+from provisioner.operations.boot_steps import facts_of
+from provisioner.operations.doors import Work
+from provisioner.operations.endings import NeedsPersonError
+from provisioner.operations.steps import Step, StepList
+from provisioner.operations.verification import verify_controller
+from provisioner.servers.model import Power
+from provisioner.servers.root_disk import own_disks
+from provisioner.servers.states import Intent
+from provisioner.store.waiting import stored
+from provisioner.units import Seconds
+
+
+async def _verify(work: Work) -> Mapping[str, Any]:
+    """Identity and certificate pinned; the power-restore policy set, or its refusal kept.
+
+    A server found switched on is left alone, power and port, until a person provides it.
+    """
+    records = work.doors.records
+    password = await stored(records.servers.password, work.server.name)
+    seen = await verify_controller(work.doors.conversations, work.server, password)
+    on = seen.power.power is not Power.OFF
+    change = partial(
+        records.servers.change,
+        work.server.name,
+        driver=seen.driver,
+        identity=seen.identity,
+        controller=seen.address,
+        restore_policy=seen.restore_policy,
+        found_on=on,
+    )
+    await stored(change)
+    await stored(records.servers.note_readings, {work.server.name: seen.power})
+    if on:
+        raise NeedsPersonError(
+            ErrorCode.STATE_CONFLICT,
+            "found switched on: nothing was touched; `rackwright server provide` takes it over",
+        )
+    return {"driver": seen.driver, "restore_policy": seen.restore_policy}
+
+
+async def _inventory(work: Work) -> Mapping[str, Any]:
+    """The baseline: what every later boot is compared with."""
+    answer = await order(work, "inspect", {})
+    facts = Inventory.from_json(answer["facts"])
+    if facts.firmware.mode != work.server.firmware:
+        raise InputError(
+            ErrorCode.FACTS_DIFFER,
+            f"enrolled with {work.server.firmware} firmware, it booted by {facts.firmware.mode}",
+        )
+    own_disks(facts.disks, work.server.excluded_disks)
+    change = partial(work.doors.records.servers.change, work.server.name, baseline=facts)
+    await stored(change)
+    return {"disks": len(facts.disks), "memory_bytes": facts.memory_bytes}
+
+
+async def _blank(work: Work) -> Mapping[str, Any]:
+    """Disks that carry something are not erased before a person says so (13)."""
+    facts = await facts_of(work)
+    said = set(work.operation.parameters.get("erase", ()))
+    full = [
+        disk
+        for disk in own_disks(facts.disks, work.server.excluded_disks)
+        if disk.has_partition_table and disk.serial not in said
+    ]
+    if full:
+        serials = " ".join(disk.serial or disk.name for disk in full)
+        raise NeedsPersonError(
+            ErrorCode.STATE_CONFLICT,
+            f"disks carry data; to erase them: rackwright server provide {work.server.name} "
+            f"--erase {serials}",
+        )
+    return {}
+
+
+VERIFY_CONTROLLER = Step(name="verify-controller", act=_verify, limit=Seconds(300.0))
+INVENTORY = Step(name="inventory", act=_inventory, limit=Seconds(600.0))
+BLANK = Step(name="blank-or-told", act=_blank, limit=Seconds(60.0))
+
+VERIFY = StepList(name="verify/1", kind=Intent.VERIFY, steps=(VERIFY_CONTROLLER,))
+
+INSPECT = StepList(
+    name="inspect/1",
+    kind=Intent.INSPECT,
+    steps=(
+        power_steps.OFF,
+        port_steps.TO_PROVISIONING,
+        boot_steps.NETWORK_FIRST,
+        power_steps.ON_TO_NETWORK,
+        boot_steps.AGENT_CALLED_IN,
+        boot_steps.SAME_MACHINE,
+        INVENTORY,
+        boot_steps.WITHDRAW,
+        deploy.AGENT_ENDS,
+        power_steps.AGENT_OFF,
+        port_steps.AT_REST,
+        BLANK,
+    ),
+)

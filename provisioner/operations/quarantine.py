@@ -1,0 +1,36 @@
+"""Quarantine: off and cut off, as far as that can be had; the server stays dirty."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from provisioner.errors import RackwrightError
+from provisioner.operations import boot_steps, port_steps
+from provisioner.operations.doors import Work
+from provisioner.operations.power_steps import talk
+from provisioner.operations.steps import Step, StepList
+from provisioner.servers.states import Intent
+from provisioner.store.waiting import stored
+from provisioner.units import Seconds, WallSeconds
+
+PATIENCE_S = 90.0
+
+
+async def _off_or_unknown(work: Work) -> Mapping[str, Any]:
+    """Off, or the word that nobody knows: then the port is shut."""
+    try:
+        async with talk(work) as controller:
+            until = WallSeconds(work.doors.clock.wall() + PATIENCE_S)
+            reading = await controller.reach_off(until=until)
+    except RackwrightError as error:
+        return {"power": "unknown", "why": f"{error.code}: {error.brief}"}
+    await stored(work.doors.records.servers.note_readings, {work.server.name: reading})
+    return {"power": reading.power, "at": reading.at}
+
+
+OFF_OR_UNKNOWN = Step(name="off-or-unknown", act=_off_or_unknown, limit=Seconds(180.0))
+
+QUARANTINE = StepList(
+    name="quarantine/1",
+    kind=Intent.QUARANTINE,
+    steps=(boot_steps.WITHDRAW, OFF_OR_UNKNOWN, port_steps.TO_NOWHERE),
+)

@@ -1,0 +1,62 @@
+"""From what is remembered to what `status` may look at. Pure."""
+
+from collections.abc import Sequence
+
+from provisioner.servers.allocation import Allocation, InstanceView, Phase
+from provisioner.servers.model import Power, PowerReading, ServerRecord, State
+from provisioner.servers.operation import OperationRecord
+from provisioner.servers.states import Intent
+from provisioner.units import WallSeconds
+
+OFF_READINGS = 3
+OFF_SPAN_S = 30.0
+"""A controller that flickers, or a reset that passes through off, is no power-off: CloudStack
+answers one with a stop, and a wrong one costs the tenant its system."""
+
+
+def view_of(
+    allocation: Allocation,
+    server: ServerRecord,
+    readings: Sequence[PowerReading],
+    open_now: OperationRecord | None,
+    *,
+    held: bool,
+    now: WallSeconds,
+    too_old_s: float,
+) -> InstanceView:
+    """What is known of an instance at this moment.
+
+    Args:
+        allocation: Its living allocation, or the newest ended one.
+        server: Its server.
+        readings: Oldest first.
+        open_now: The operation that runs on the server.
+        held: The service is held (invariant 16).
+        now: For the age of readings.
+        too_old_s: A reading that is older says nothing.
+    """
+    after = [r for r in readings if r.at > (allocation.commanded_at or 0.0)]
+    newest = after[-1] if after else None
+    fresh = newest is not None and now - newest.at <= too_old_s
+    return InstanceView(
+        phase=allocation.phase,
+        known_to_caller=allocation.known_to_caller,
+        wanted=allocation.wanted,
+        on_confirmed=fresh and newest is not None and newest.power is Power.ON,
+        off_confirmed=_off(allocation, after),
+        fresh=fresh,
+        commanding=open_now is not None and open_now.kind is Intent.POWER,
+        quarantined=server.state is State.QUARANTINED,
+        held=held,
+    )
+
+
+def _off(allocation: Allocation, after: Sequence[PowerReading]) -> bool:
+    if allocation.phase is Phase.ENDED:
+        return allocation.off_confirmed
+    last: list[PowerReading] = []
+    for reading in reversed(after):
+        if reading.power is not Power.OFF:
+            break
+        last.append(reading)
+    return len(last) >= OFF_READINGS and last[0].at - last[-1].at >= OFF_SPAN_S
