@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from provisioner.secret import Secret
 from provisioner.servers.allocation import (
@@ -95,6 +95,54 @@ class Processes(Protocol):
         ...
 
 
+class Child(Protocol):
+    """A process that is spoken to while it runs."""
+
+    async def say(self, given: bytes) -> None:
+        """Write to its standard input, or to its terminal.
+
+        Raises:
+            ConnectionError: It has ended.
+        """
+        ...
+
+    async def hear(self, most: int) -> bytes:
+        """What it writes next, at most so many bytes; b"" once it has ended."""
+        ...
+
+    async def hear_line(self, most: int) -> bytes:
+        """One whole line; shorter and without its end once the child has ended.
+
+        Raises:
+            ValueError: The line is longer than `most`.
+        """
+        ...
+
+    async def end(self) -> None:
+        """Kill its group and wait; safe to repeat."""
+        ...
+
+
+class Children(Protocol):
+    """Starts a process that stays; it dies with this one."""
+
+    async def start(
+        self, argv: Sequence[str], *, terminal: bool = False, given: bytes = b""
+    ) -> Child:
+        """Start without a shell.
+
+        Args:
+            argv: An argument equal to GIVEN_FILE becomes the path of a file with `given` in it.
+            terminal: Its input and output are a terminal of its own, else pipes.
+            given: Held in memory only, readable by this child alone.
+        """
+        ...
+
+
+GIVEN_FILE = "@given"
+"""Stands in argv for the file that a child reads its secret from."""
+
+
 # --- controllers ------------------------------------------------------------------------------
 class PowerAct(StrEnum):
     """What a power button can do; CYCLE is off and on by the controller itself."""
@@ -154,6 +202,7 @@ class Controller(Protocol):
         ...
 
 
+@runtime_checkable
 class RestorePolicy(Protocol):
     """What a controller does when mains return; a second face of a Controller."""
 
@@ -166,6 +215,7 @@ class RestorePolicy(Protocol):
         ...
 
 
+@runtime_checkable
 class NonceKeeper(Protocol):
     """A place in a controller that the machine itself can read; a face of some Controllers."""
 
@@ -178,11 +228,21 @@ class NonceKeeper(Protocol):
         ...
 
 
+@runtime_checkable
 class ConsoleSource(Protocol):
     """A serial console as far as the controller delivers it."""
 
     def stream(self) -> AsyncIterator[bytes]:
         """Until the controller ends it: many go silent at power-off and must be opened anew."""
+        ...
+
+
+@runtime_checkable
+class AddressFinder(Protocol):
+    """A face of a Controller that found out by talking how it is best spoken to."""
+
+    def found_address(self) -> ControllerAddress:
+        """The address with what the first answer completed: cipher suite, system."""
         ...
 
 
