@@ -1,0 +1,374 @@
+"""Settings: one versioned TOML text, read once; nobody else reads configuration.
+
+Unknown keys, wrong types, missing values and contradictions are all named at once, each with
+its path. docs/examples/rackwright.toml shows and explains every key.
+"""
+
+import ipaddress
+import tomllib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+from provisioner.errors import ErrorCode, InputError
+from provisioner.strict import between, matching, read
+from provisioner.units import SiteName
+
+Port = Annotated[int, between(1, 65535)]
+Uid = Annotated[int, between(0, 2**32 - 2)]
+Name = Annotated[str, matching(r"[a-z0-9][a-z0-9-]{0,62}", "a name ([a-z0-9][a-z0-9-]{0,62})")]
+Duration = Annotated[float, between(0, 7 * 86400)]
+"""Seconds."""
+Interface = Annotated[str, matching(r"[A-Za-z0-9_.-]{1,15}", "an interface name")]
+BlobsUrl = Annotated[str, matching(r"http://[^\s/]+(/\S*)?[^/\s]", "http://… without a last slash")]
+
+
+def _is_address(text: str) -> str:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return "an IP address is expected"
+    return ""
+
+
+def _is_network(text: str) -> str:
+    try:
+        ipaddress.ip_network(text)
+    except ValueError:
+        return "a network is expected (10.66.0.0/24)"
+    return ""
+
+
+Address = Annotated[str, _is_address]
+Network = Annotated[str, _is_network]
+
+
+class Role(StrEnum):
+    """What an operator may do; each may also do what the ones before it may."""
+
+    VIEWER = "viewer"
+    OPERATOR = "operator"
+    ADMIN = "admin"
+
+    def allows(self, needed: "Role") -> bool:
+        """Whether somebody in this role may do what needs that one."""
+        order = list(Role)
+        return order.index(self) >= order.index(needed)
+
+
+class LogLevel(StrEnum):
+    """From which level on a line is written."""
+
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+class PortAdapter(StrEnum):
+    """Who moves the servers' switch ports."""
+
+    RACK = "rack"
+    MANUAL = "manual"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceSettings:
+    """Where the service keeps what it keeps; a file not named here lies in `state_dir`."""
+
+    state_dir: Path = Path("/var/lib/rackwright")
+    log_level: LogLevel = LogLevel.INFO
+    database: Path | None = None
+    secrets_key: Path | None = None
+    evidence_key: Path | None = None
+    evidence_public: Path | None = None
+    ca_certificate: Path | None = None
+    ca_key: Path | None = None
+    server_certificate: Path | None = None
+    server_key: Path | None = None
+    marker: Path | None = None
+    tokens: Path | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Files:
+    """Every file of the service, resolved.
+
+    Attributes:
+        marker: The generation outside the database (invariant 16).
+        tokens: Operators' tokens, hashed.
+    """
+
+    database: Path
+    secrets_key: Path
+    evidence_key: Path
+    evidence_public: Path
+    ca_certificate: Path
+    ca_key: Path
+    server_certificate: Path
+    server_key: Path
+    marker: Path
+    tokens: Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    """One CloudStack; whoever connects with one of these uids speaks for it."""
+
+    name: Name
+    uids: tuple[Uid, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExtensionSettings:
+    """The listener for CloudStack's entry point."""
+
+    socket: Path = Path("/run/rackwright/extension.sock")
+    sites: tuple[Site, ...] = ()
+
+    def contradictions(self) -> Iterator[str]:
+        """A uid speaks for one site, and a site stands once."""
+        yield from _twice("sites", "site", [site.name for site in self.sites])
+        yield from _twice("sites", "uid", [uid for site in self.sites for uid in site.uids])
+
+    def site_of_uid(self) -> dict[int, SiteName]:
+        """For which site each uid speaks."""
+        return {uid: SiteName(site.name) for site in self.sites for uid in site.uids}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperatorUid:
+    """A local user who operates Rackwright, by uid."""
+
+    uid: Uid
+    name: Name
+    role: Role
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HttpsAddress:
+    """Where operators with tokens connect."""
+
+    address: Address
+    port: Port
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperatorSettings:
+    """The listeners for people and their programs."""
+
+    socket: Path = Path("/run/rackwright/operators.sock")
+    uids: tuple[OperatorUid, ...] = ()
+    https: HttpsAddress | None = None
+
+    def contradictions(self) -> Iterator[str]:
+        """A uid is one operator."""
+        yield from _twice("uids", "uid", [each.uid for each in self.uids])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProvisioningSettings:
+    """The listener on the provisioning network, and that network.
+
+    Attributes:
+        blobs_url: Where nginx serves `blobs_dir`; without a slash at its end.
+        range: First and last address that DHCP gives.
+        router_advertisements: IPv6 routers are announced, for ramdisks without IPv4.
+    """
+
+    address: Address
+    network: Network
+    range: tuple[Address, ...]
+    blobs_url: BlobsUrl
+    blobs_dir: Path
+    https_port: Port = 8443
+    http_port: Port = 8080
+    router_advertisements: bool = False
+
+    def contradictions(self) -> Iterator[str]:
+        """Addresses lie in the network, ports differ."""
+        network = ipaddress.ip_network(self.network)
+        own = ipaddress.ip_address(self.address)
+        if own not in network:
+            yield f"address: {own} is not in {network}"
+        if self.https_port == self.http_port:
+            yield "http_port: the same as https_port"
+        if len(self.range) != FIRST_AND_LAST:
+            yield "range: two addresses are expected, first and last"
+            return
+        first, last = (ipaddress.ip_address(each) for each in self.range)
+        if first not in network or last not in network:
+            yield f"range: not inside {network}"
+        elif int(first) > int(last):
+            yield "range: the first address lies behind the last"
+        elif own in network and int(first) <= int(own) <= int(last):
+            yield f"range: holds the service's own address {own}"
+
+    def https_url(self) -> str:
+        """Where the agent finds its API."""
+        return f"https://{_host(self.address)}:{self.https_port}"
+
+    def http_url(self) -> str:
+        """Where iPXE finds its script."""
+        return f"http://{_host(self.address)}:{self.http_port}"
+
+
+FIRST_AND_LAST = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BootSettings:
+    """What the service and dnsmasq share."""
+
+    hosts_dir: Path
+    dnsmasq_log: Path
+    tftp_dir: Path
+    interface: Interface
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PortSettings:
+    """How switch ports are moved.
+
+    Attributes:
+        namespace: rack: the network namespace that holds the bridges.
+        isolation: manual: one sentence of the operator that says how networks are kept apart;
+            without it no server is handed out.
+    """
+
+    adapter: PortAdapter
+    namespace: Interface | None = None
+    isolation: str = ""
+
+    def contradictions(self) -> Iterator[str]:
+        """Each adapter has its own keys."""
+        if self.adapter is PortAdapter.RACK and self.namespace is None:
+            yield "namespace: missing; the rack's adapter needs it"
+        if self.adapter is PortAdapter.RACK and self.isolation:
+            yield "isolation: only the manual adapter takes a declaration"
+        if self.adapter is PortAdapter.MANUAL and self.namespace is not None:
+            yield "namespace: only the rack's adapter uses one"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Times:
+    """Seconds, every one.
+
+    Attributes:
+        power_read_moving_s: Between readings of a server whose power is about to change.
+        wipe_off_s: Without power between two tenants.
+        release_hold_s: Rest between a release's fence and its wipe.
+        stop_grace_s: A stop that came before CloudStack has the instance ends the allocation
+            after this, unless a create comes.
+        create_answer_within_s: The longest that a create waits with its answer.
+        failure_memory_s: A failed deployment is answered at once for so long.
+        reading_too_old_s: An older reading says nothing.
+    """
+
+    power_read_s: Duration = 15.0
+    power_read_moving_s: Duration = 5.0
+    agent_call_in_s: Duration = 1200.0
+    proof_of_life_s: Duration = 900.0
+    wipe_off_s: Duration = 30.0
+    release_hold_s: Duration = 0.0
+    stop_grace_s: Duration = 300.0
+    reserve_for_s: Duration = 1800.0
+    create_answer_within_s: Duration = 1440.0
+    soft_off_s: Duration = 120.0
+    failure_memory_s: Duration = 600.0
+    reading_too_old_s: Duration = 90.0
+
+    def contradictions(self) -> Iterator[str]:
+        """Readings come more often than they grow old."""
+        for name in ("power_read_s", "power_read_moving_s"):
+            if not 0 < getattr(self, name) < self.reading_too_old_s:
+                yield f"{name}: must lie between 0 and reading_too_old_s"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """All of it."""
+
+    version: Annotated[int, between(1, 1)]
+    provisioning: ProvisioningSettings
+    boot: BootSettings
+    ports: PortSettings
+    service: ServiceSettings = ServiceSettings()
+    extension: ExtensionSettings = ExtensionSettings()
+    operators: OperatorSettings = OperatorSettings()
+    times: Times = Times()
+
+    def contradictions(self) -> Iterator[str]:
+        """Listeners share nothing."""
+        if self.extension.socket == self.operators.socket:
+            yield "operators.socket: the same as extension.socket"
+        https, rack = self.operators.https, self.provisioning
+        if (
+            https
+            and https.address == rack.address
+            and https.port
+            in {
+                rack.https_port,
+                rack.http_port,
+            }
+        ):
+            yield "operators.https.port: taken by the provisioning listener"
+
+    def files(self) -> Files:
+        """Where each file lies."""
+        service, state = self.service, self.service.state_dir
+        return Files(
+            database=service.database or state / "rackwright.db",
+            secrets_key=service.secrets_key or state / "secrets.key",
+            evidence_key=service.evidence_key or state / "evidence.key",
+            evidence_public=service.evidence_public or state / "evidence.pub",
+            ca_certificate=service.ca_certificate or state / "ca.pem",
+            ca_key=service.ca_key or state / "ca.key",
+            server_certificate=service.server_certificate or state / "server.pem",
+            server_key=service.server_key or state / "server.key",
+            marker=service.marker or state / "marker",
+            tokens=service.tokens or state / "tokens",
+        )
+
+    def notices(self) -> tuple[str, ...]:
+        """What is allowed and yet will surprise somebody."""
+        found = []
+        if self.ports.adapter is PortAdapter.MANUAL and not self.ports.isolation:
+            found.append("ports.isolation: not declared, so no server will be handed out")
+        if not self.extension.sites:
+            found.append("extension.sites: empty, so no CloudStack will be answered")
+        if not self.operators.uids and self.operators.https is None:
+            found.append("operators.uids: empty, so nobody can operate this service")
+        return tuple(found)
+
+
+def load(text: str, folder: Path, *, source: str = "configuration") -> Settings:
+    """Settings of one TOML text.
+
+    Args:
+        text: The file's content.
+        folder: Relative paths in it start here: the file's own folder.
+        source: The file's name, for error lines.
+
+    Raises:
+        InputError: CONFIG_INVALID, with every problem and its path.
+    """
+    try:
+        tree = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(ErrorCode.CONFIG_INVALID, f"{source}: {error}") from error
+    return read(Settings, tree, code=ErrorCode.CONFIG_INVALID, source=source, folder=folder)
+
+
+def _twice(key: str, what: str, values: Iterable[object]) -> Iterator[str]:
+    seen: set[object] = set()
+    for value in values:
+        if value in seen:
+            yield f"{key}: {what} {value} stands twice"
+        seen.add(value)
+
+
+def _host(address: str) -> str:
+    return f"[{address}]" if ":" in address else address
