@@ -1,0 +1,1 @@
+"""Each outside library or tool behind a port; one module for each."""
