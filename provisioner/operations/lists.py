@@ -63,6 +63,6 @@ def check_steps(still_open: Iterable[OperationRecord]) -> None:
         if missing:
             raise OperatorError(
                 ErrorCode.STEP_UNKNOWN,
-                f"operation {record.id} ({record.steps_name}) needs the step {missing[0]}, which this "
-                "release lacks: start the release that opened it and let it end",
+                f"operation {record.id} ({record.steps_name}) needs the step {missing[0]}, which "
+                "this release lacks: start the release that opened it and let it end",
             )
