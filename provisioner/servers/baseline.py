@@ -6,6 +6,7 @@ Compared before the first destructive order of any operation (invariants 7 and 1
 from collections.abc import Iterable
 
 from provisioner.hardware.inventory import Disk, Inventory
+from provisioner.servers.identity import same_uuid
 from provisioner.servers.model import ServerRecord
 from provisioner.servers.root_disk import NEVER_OURS
 
@@ -39,19 +40,9 @@ def _same(what: str, remembered: str | None, seen: str | None) -> list[str]:
 
 def _uuid(wanted: str | None, seen: Inventory) -> list[str]:
     """A controller's GUID may come in either byte order; see servers/identity.py."""
-    if wanted is None or seen.system.uuid in {wanted, swapped(wanted)}:
+    if wanted is None or same_uuid(wanted, seen.system.uuid):
         return []
     return [f"system uuid: the controller says {wanted}, the machine says {seen.system.uuid}"]
-
-
-def swapped(uuid: str) -> str:
-    """The other byte order of a uuid's first three fields.
-
-    Quirk: SMBIOS 2.6 and newer keep them little-endian, IPMI's Get System GUID is read either
-    way: OpenIPMI 2.0.33's simulator sends them in the order of the text.
-    """
-    fields = uuid.split("-")
-    return "-".join([bytes.fromhex(f)[::-1].hex() for f in fields[:3]] + fields[3:])
 
 
 def _media(remembered: Iterable[Disk], seen: Iterable[Disk]) -> list[str]:
