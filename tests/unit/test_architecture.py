@@ -97,7 +97,8 @@ def test_adapters_do_not_know_each_other():
         for where, tree in FILES
         if where.startswith("provisioner/adapters/")
         for name in _imports(tree)
-        if name.startswith("provisioner.adapters.") and not name.startswith("provisioner.adapters.keys")
+        if name.startswith("provisioner.adapters.")
+        and not name.startswith("provisioner.adapters.keys")
     ]
     assert not wrong
 
@@ -106,7 +107,9 @@ def test_only_the_composition_root_and_the_lab_name_adapters():
     wrong = [
         f"{where} imports {name}"
         for where, tree in FILES
-        if not where.startswith(("provisioner/adapters/", "provisioner/lab/", "cloudstack_ext/main"))
+        if not where.startswith(
+            ("provisioner/adapters/", "provisioner/lab/", "cloudstack_ext/main")
+        )
         for name in _imports(tree)
         if name.startswith("provisioner.adapters")
     ]
