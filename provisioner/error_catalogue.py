@@ -55,6 +55,7 @@ CATALOGUE: Mapping[ErrorCode, tuple[str, str]] = MappingProxyType(
         E.CONTROLLER_BUSY: ("The controller asks for patience.", "Ask again in a minute."),
         E.CONTROLLER_CERTIFICATE: ("Not the certificate that was pinned at enrolment.", "If it was changed on purpose: verify the server again."),
         E.CONTROLLER_BREAKER: ("The controller failed several times in a row and is left alone for a while.", "Repair it; the pause ends by itself."),
+        E.CONTROLLER_SYSTEMS: ("The controller speaks for no system, or for several.", "Name the server's own system in the manifest."),
         E.OTHER_MACHINE: ("The controller or the machine behind the address is another one.", "Look at cabling and addresses; nothing was changed."),
         E.POWER_NOT_REACHED: ("The controller accepted the command, the power state did not follow.", "Look at the machine; the server is quarantined."),
         E.BOOT_DEVICE_NOT_SET: ("The controller reports another boot device than was set.", "Look at its firmware and settings."),
