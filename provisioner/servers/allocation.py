@@ -145,6 +145,7 @@ class InstanceView:
         on_confirmed: The newest reading says on, is newer than the last command and not too old.
         fresh: The newest reading is young enough to say anything.
         commanding: A power command is in progress.
+        failed: The allocation ended because its deployment failed.
     """
 
     phase: Phase | None
@@ -156,6 +157,7 @@ class InstanceView:
     commanding: bool = False
     quarantined: bool = False
     held: bool = False
+    failed: bool = False
 
     def says_on(self) -> bool:
         """An active instance that is wanted on and runs: whoever is told so has it."""
