@@ -1,0 +1,121 @@
+"""One function a verb: what was asked to what is done, over the port `Machines`.
+
+Each answers before its deadline, which lies before the one at which the management server
+kills the entry and forgets the output.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from types import MappingProxyType
+
+from cloudstack_ext.contract import (
+    Reply,
+    Verb,
+    done,
+    failed,
+    parse,
+    parse_wait,
+    power,
+    prepared,
+)
+from cloudstack_ext.power_view import PowerState, row_of
+from provisioner.errors import RackwrightError, TransientError
+from provisioner.ports import Clock, Machines, PowerAct
+from provisioner.servers.allocation import InstanceRequest
+from provisioner.units import Seconds, SiteName, WallSeconds
+
+log = logging.getLogger(__name__)
+
+SHARE_OF_WAIT = 0.8
+CREATE_ANSWER_WITHIN = Seconds(1440.0)
+DELETE_ANSWER_WITHIN = Seconds(10.0)
+"""CloudStack's expunge thread goes through all instances one by one."""
+
+Act = Callable[[InstanceRequest, Machines, WallSeconds], Awaitable[Reply]]
+
+
+async def prepare(request: InstanceRequest, machines: Machines, _until: WallSeconds) -> Reply:
+    """Keep a server and name the addresses of its cards."""
+    kept = await machines.reserve(request)
+    return prepared(kept.macs)
+
+
+async def create(request: InstanceRequest, machines: Machines, until: WallSeconds) -> Reply:
+    """Install and start; CloudStack sends it for an installed instance too."""
+    return done((await machines.deploy(request, until=until)).text)
+
+
+async def start(request: InstanceRequest, machines: Machines, until: WallSeconds) -> Reply:
+    """Power on what is installed."""
+    return done((await machines.power(request, PowerAct.ON, until=until)).text)
+
+
+async def stop(request: InstanceRequest, machines: Machines, until: WallSeconds) -> Reply:
+    """Off, gracefully first; CloudStack sends it after each failed create too."""
+    return done((await machines.power(request, PowerAct.OFF, until=until)).text)
+
+
+async def reboot(request: InstanceRequest, machines: Machines, until: WallSeconds) -> Reply:
+    """Off and on."""
+    return done((await machines.power(request, PowerAct.CYCLE, until=until)).text)
+
+
+async def delete(request: InstanceRequest, machines: Machines, until: WallSeconds) -> Reply:
+    """Give the server back; the wipe goes on after the answer."""
+    return done((await machines.release(request.key, request.who, until=until)).text)
+
+
+async def status(request: InstanceRequest, machines: Machines, _until: WallSeconds) -> Reply:
+    """What is remembered of its power; a busy database is no failure but unknown."""
+    try:
+        row = row_of(await machines.observe(request.key))
+    except TransientError:
+        return power(PowerState.UNKNOWN)
+    if row.alarm:
+        log.warning("%s", row.situation, extra={"instance": request.key.instance})
+    return power(row.says)
+
+
+ACTS: Mapping[Verb, Act] = MappingProxyType(
+    {
+        Verb.PREPARE: prepare,
+        Verb.CREATE: create,
+        Verb.START: start,
+        Verb.STOP: stop,
+        Verb.REBOOT: reboot,
+        Verb.DELETE: delete,
+        Verb.STATUS: status,
+    }
+)
+
+
+async def answer(
+    verb: str,
+    payload: bytes,
+    wait: str,
+    *,
+    site: SiteName,
+    machines: Machines,
+    clock: Clock,
+    create_within: Seconds = CREATE_ANSWER_WITHIN,
+) -> Reply:
+    """Answer one call of the entry; every RackwrightError is a reply.
+
+    Args:
+        verb: argv[1], decoded.
+        payload: The body as it came.
+        wait: argv[3] as it came.
+        site: Bound to the caller's credential.
+        machines: Does it.
+        clock: For the deadline.
+        create_within: The setting create_answer_within_s.
+    """
+    began = clock.wall()
+    try:
+        within = parse_wait(wait) * SHARE_OF_WAIT
+        request = parse(verb, payload, site)
+        limits = {Verb.CREATE: create_within, Verb.DELETE: DELETE_ANSWER_WITHIN}
+        until = WallSeconds(began + min(within, limits.get(request.verb, within)))
+        return await ACTS[request.verb](request.instance, machines, until)
+    except RackwrightError as error:
+        return failed(error)

@@ -1,0 +1,176 @@
+"""Bare metal in memory, for the verbs: the architecture's rules without hardware or database."""
+
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from provisioner.errors import (
+    ConflictError,
+    ErrorCode,
+    InputError,
+    RackwrightError,
+    TransientError,
+)
+from provisioner.ports import Answer, Clock, PowerAct, Reserved
+from provisioner.servers.allocation import InstanceKey, InstanceRequest, InstanceView, Phase
+from provisioner.servers.model import Power
+from provisioner.units import ImageName, MacAddress, PoolName, Seconds, ServerName, WallSeconds
+
+
+@dataclass(slots=True, kw_only=True)
+class FakePool:
+    """Free servers, the first by name is given out, and the images that may run on them."""
+
+    free: list[ServerName]
+    images: Mapping[str, ImageName]
+
+
+@dataclass(slots=True, kw_only=True)
+class _Kept:
+    server: ServerName
+    pool: PoolName
+    phase: Phase = Phase.RESERVED
+    wanted: Power = Power.UNKNOWN
+    power: Power = Power.OFF
+    known: bool = False
+    ready_at: float = 0.0
+    vlans: tuple[int, ...] = ()
+
+
+@dataclass(slots=True)
+class FakeMachines:
+    """ports.Machines; takes its time, refuses and forgets as it is told.
+
+    Attributes:
+        install: How long an installation takes.
+        failures: Raised by the next calls of `deploy`, one each.
+        calls: Every call, as "deploy" or "power off", with the instance, in order.
+        deployed: Requests that led to an installation: one an instance, whatever was repeated.
+    """
+
+    clock: Clock
+    pools: Mapping[PoolName, FakePool]
+    install: float = 0.0
+    failures: list[RackwrightError] = field(default_factory=list)
+    calls: list[tuple[str, InstanceKey]] = field(default_factory=list)
+    deployed: list[InstanceRequest] = field(default_factory=list)
+    _kept: dict[InstanceKey, _Kept] = field(default_factory=dict)
+    _deleted: set[InstanceKey] = field(default_factory=set)
+
+    async def reserve(self, request: InstanceRequest) -> Reserved:
+        """Keep the first free server by name."""
+        self.calls.append(("reserve", request.key))
+        kept = self._keep(request)
+        own = zlib.crc32(kept.server.encode()) & 0xFFFF
+        macs = {
+            network.nic_uuid: MacAddress(f"52:54:00:{own >> 8:02x}:{own & 255:02x}:{number:02x}")
+            for number, network in enumerate(request.networks)
+        }
+        return Reserved(server=kept.server, macs=macs)
+
+    async def deploy(self, request: InstanceRequest, *, until: WallSeconds) -> Answer:
+        """Install within `install`, or attach to what is being installed."""
+        self.calls.append(("deploy", request.key))
+        if self.failures:
+            raise self.failures.pop(0)
+        kept = self._keep(request)
+        if kept.phase is Phase.ACTIVE:
+            return await self.power(request, PowerAct.ON, until=until)
+        if kept.phase is Phase.RESERVED:
+            self._image(request)
+            kept.vlans = _vlans(request)
+            kept.phase, kept.wanted = Phase.DEPLOYING, Power.ON
+            kept.ready_at = self.clock.wall() + self.install
+            self.deployed.append(request)
+        await self.clock.sleep(Seconds(min(kept.ready_at, until) - self.clock.wall()))
+        if self.clock.wall() < kept.ready_at:
+            raise TransientError(ErrorCode.DEADLINE, "still installing: ask again")
+        kept.phase, kept.power, kept.known = Phase.ACTIVE, Power.ON, True
+        return Answer(text=f"running on {kept.server}")
+
+    async def power(self, request: InstanceRequest, act: PowerAct, *, until: WallSeconds) -> Answer:
+        """Switch what is installed; a stop of anything else touches nothing."""
+        del until
+        self.calls.append((f"power {act}", request.key))
+        kept = self._kept.get(request.key)
+        if act in {PowerAct.OFF, PowerAct.SOFT_OFF}:
+            if kept is None or not kept.known:
+                return Answer(text="nothing to stop")
+            kept.wanted = kept.power = Power.OFF
+            return Answer(text="off")
+        if request.key in self._deleted:
+            raise ConflictError(ErrorCode.INSTANCE_ENDED, "its server was given back")
+        if kept is None or kept.phase is not Phase.ACTIVE:
+            raise ConflictError(ErrorCode.INSTANCE_UNKNOWN, "nothing is installed for it")
+        kept.vlans = _vlans(request)
+        kept.wanted = kept.power = Power.ON
+        return Answer(text="on")
+
+    async def release(self, key: InstanceKey, who: str, *, until: WallSeconds) -> Answer:
+        """Leave a tombstone; the server is free at once."""
+        del who, until
+        self.calls.append(("release", key))
+        self._deleted.add(key)
+        kept = self._kept.pop(key, None)
+        if kept is None:
+            return Answer(text="no server to give back")
+        self.pools[kept.pool].free.append(kept.server)
+        return Answer(text="off is confirmed; the server is being wiped")
+
+    async def observe(self, key: InstanceKey) -> InstanceView:
+        """As if the controller had been read long enough."""
+        self.calls.append(("observe", key))
+        if key in self._deleted:
+            return InstanceView(phase=Phase.ENDED, known_to_caller=True, off_confirmed=True)
+        kept = self._kept.get(key)
+        if kept is None:
+            return InstanceView(phase=None)
+        return InstanceView(
+            phase=kept.phase,
+            known_to_caller=kept.known,
+            wanted=kept.wanted,
+            on_confirmed=kept.power is Power.ON,
+            off_confirmed=kept.power is Power.OFF,
+            fresh=True,
+        )
+
+    def vlans(self, key: InstanceKey) -> tuple[int, ...]:
+        """Where the ports of its server lead."""
+        return self._kept[key].vlans
+
+    def _keep(self, request: InstanceRequest) -> _Kept:
+        if request.key in self._deleted:
+            raise ConflictError(ErrorCode.INSTANCE_DELETED, "this instance was deleted")
+        if request.key in self._kept:
+            return self._kept[request.key]
+        pool = self._pool(request)
+        if request.image is not None:
+            self._image(request)
+        if not pool.free:
+            raise TransientError(ErrorCode.NO_CAPACITY, f"pool {request.pool} has no free server")
+        server = min(pool.free)
+        pool.free.remove(server)
+        assert request.pool is not None
+        return self._kept.setdefault(request.key, _Kept(server=server, pool=request.pool))
+
+    def _pool(self, request: InstanceRequest) -> FakePool:
+        if request.pool is None:
+            raise InputError(ErrorCode.POOL_MISSING, "the host names no pool")
+        if request.pool not in self.pools:
+            raise InputError(ErrorCode.POOL_UNKNOWN, f"there is no pool {request.pool}")
+        return self.pools[request.pool]
+
+    def _image(self, request: InstanceRequest) -> ImageName:
+        if request.image is None:
+            raise InputError(ErrorCode.IMAGE_MISSING, "the template names no image")
+        images = self._pool(request).images
+        if request.image not in images:
+            raise InputError(ErrorCode.IMAGE_UNKNOWN, f"pool {request.pool} has no such image")
+        return images[request.image]
+
+
+def _vlans(request: InstanceRequest) -> tuple[int, ...]:
+    vlans = tuple(int(network.vlan) for network in request.networks if network.vlan is not None)
+    if len(vlans) < len(request.networks) or not vlans:
+        raise InputError(ErrorCode.VLAN_MISSING, "a network without a VLAN")
+    return vlans
