@@ -14,7 +14,7 @@ from cloudstack_ext.contract import (
 )
 from cloudstack_ext.power_view import PowerState
 from provisioner.errors import ErrorCode, InputError, OperatorError
-from tests.data.recorded_payloads import DETAILS, SITE, body_of, changed, payload_of
+from tests.recorded_payloads import DETAILS, SITE, body_of, changed, payload_of
 
 KEY = ("externaldetails", "host", "pool")
 NIC = (DETAILS, "nics", 0)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from cloudstack_ext.contract import Verb, failed, parse
 from provisioner.errors import InputError
-from tests.data.recorded_payloads import SITE, body_of
+from tests.recorded_payloads import SITE, body_of
 
 VERBS = st.sampled_from([*Verb, "getconsole", "statuses", "why"]) | st.text(max_size=20)
 LEAVES = (

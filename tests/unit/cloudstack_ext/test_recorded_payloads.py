@@ -4,7 +4,7 @@ import pytest
 
 from cloudstack_ext.contract import NETWORKED, parse
 from provisioner.errors import ErrorCode, InputError
-from tests.data.recorded_payloads import DETAILS, FOLDER, SITE, body_of, payload_of
+from tests.recorded_payloads import DETAILS, FOLDER, SITE, body_of, payload_of
 
 FILES = sorted(FOLDER.glob("*.json"))
 NUMBERS = [int(path.name[:2]) for path in FILES]

@@ -12,7 +12,7 @@ from provisioner.servers.model import Power
 from provisioner.testing.clock import FakeClock
 from provisioner.testing.machines import FakeMachines, FakePool
 from provisioner.units import ImageName, InstanceId, PoolName, Seconds, ServerName
-from tests.data.recorded_payloads import DETAILS, SITE, changed, key_of, payload_of
+from tests.recorded_payloads import DETAILS, SITE, changed, key_of, payload_of
 
 INSTALL_S = 600.0
 

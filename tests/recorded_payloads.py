@@ -7,7 +7,7 @@ from pathlib import Path
 from provisioner.servers.allocation import InstanceKey
 from provisioner.units import InstanceId, SiteName
 
-FOLDER = Path(__file__).parent / "payloads"
+FOLDER = Path(__file__).parent / "data" / "payloads"
 SITE = SiteName("lab")
 DETAILS = "cloudstack.vm.details"
 
