@@ -1,0 +1,273 @@
+"""A management server, the real entry and the real listener, over machines in memory."""
+
+import asyncio
+import contextlib
+import os
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import uvicorn
+
+from cloudstack_ext.contract import Verb, failed
+from cloudstack_ext.lab.management_server import ManagementServer
+from cloudstack_ext.lab.payload import LabInstance, lab_payload
+from cloudstack_ext.power_view import PowerState
+from cloudstack_ext.verbs import answer
+from provisioner.adapters.clock import SystemClock
+from provisioner.service.extension import Extension
+from provisioner.service.metrics import Metrics
+from provisioner.service.peers import UnixPeer
+from provisioner.testing.machines import FakeMachines, FakePool
+from provisioner.units import ImageName, PoolName, ServerName, SiteName
+from tests.recorded_payloads import body_of, changed, payload_of
+from tests.service.entry.rig import ENTRY, one_object
+
+pytestmark = pytest.mark.emulated
+
+
+class Service:
+    """The extension's listener in a thread; `stop` and `start` are a restart."""
+
+    def __init__(self, socket_path, *, install=0.0, uids=None):
+        self.path, self.clock = socket_path, SystemClock()
+        images = {"ubuntu-24.04-cuda": ImageName("tiny"), "tiny": ImageName("tiny")}
+        free = [ServerName("bios1"), ServerName("uefi1")]
+        pools = {PoolName("a"): FakePool(free=free, images=images)}
+        self.machines = FakeMachines(self.clock, pools, install)
+        self.uids = {os.getuid(): SiteName("lab")} if uids is None else uids
+
+    async def _answer(self, verb, payload, wait, site):
+        reply = await answer(
+            verb, payload, wait, site=site, machines=self.machines, clock=self.clock
+        )
+        return reply.line, reply.exit
+
+    @staticmethod
+    def _refuse(error):
+        return failed(error).line, failed(error).exit
+
+    def start(self):
+        self.path.unlink(missing_ok=True)
+        self._stopping = asyncio.Event()
+        extension = Extension(
+            answer=self._answer,
+            refuse=self._refuse,
+            site_of_uid=self.uids,
+            clock=self.clock,
+            metrics=Metrics(),
+            stopping=self._stopping,
+        )
+        config = uvicorn.Config(
+            extension.app(), uds=str(self.path), http=UnixPeer, log_config=None, lifespan="off"
+        )
+        self._server = uvicorn.Server(config)
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+        while not self._server.started:
+            time.sleep(0.01)
+        return self
+
+    def _run(self):
+        self._loop = asyncio.new_event_loop()
+        self._loop.run_until_complete(self._server.serve())
+        self._loop.close()
+
+    def stop(self):
+        self._loop.call_soon_threadsafe(self._stopping.set)
+        self._server.should_exit = True
+        self._thread.join(10)
+
+
+@pytest.fixture
+def service(rig):
+    with contextlib.ExitStack() as stack:
+
+        def start(**named):
+            made = Service(rig.socket, **named).start()
+            stack.callback(made.stop)
+            return made
+
+        yield start
+
+
+@pytest.fixture
+def management(rig, monkeypatch):
+    monkeypatch.setenv("RACKWRIGHT_ENTRY_CONFIG", str(rig.config))
+    return ManagementServer(entry=[os.fspath(ENTRY)], folder=rig.folder / "extensions" / "recorder")
+
+
+def instance(number=1):
+    return LabInstance(
+        uuid=f"00000000-0000-4000-8000-{number:012d}",
+        name=f"i-2-{number}-VM",
+        nic_uuid=f"11111111-0000-4000-8000-{number:012d}",
+        mac=f"02:01:00:00:00:{number:02x}",
+        address="10.77.1.10",
+        netmask="255.255.255.0",
+        gateway="10.77.1.1",
+        dns="10.77.1.2",
+        vlan=700 + number,
+        image="tiny",
+        hostname=f"demo-{number}",
+    )
+
+
+def test_an_instance_from_prepare_to_delete(service, management):
+    machines = service().machines
+    told = {verb: lab_payload(verb, instance()) for verb in Verb}
+    prepared = management.call("prepare", told[Verb.PREPARE], 1800)
+    assert (prepared.exit, prepared.failure) == (0, "")
+    assert management.call("status", told[Verb.STATUS], 60).power_state() is PowerState.UNKNOWN
+    assert management.call("create", told[Verb.CREATE], 1800).exit == 0
+    assert machines.deployed[0].networks[0].mac in prepared.output
+    assert management.call("status", told[Verb.STATUS], 60).power_state() is PowerState.ON
+    for verb in (Verb.STOP, Verb.START, Verb.REBOOT, Verb.DELETE):
+        assert management.call(verb, told[verb], 1800).exit == 0
+    assert management.call("status", told[Verb.STATUS], 60).power_state() is PowerState.OFF
+    refused = management.call("create", told[Verb.CREATE], 1800)
+    assert refused.exit == 1
+    assert "INSTANCE_DELETED" in refused.failure
+
+
+def test_payload_files_lie_as_a_management_server_leaves_them(service, management):
+    service()
+    management.call("stop", lab_payload(Verb.STOP, instance()), 60)
+    management.call("status", lab_payload(Verb.STATUS, instance()), 60)
+    (left,) = management.folder.iterdir()
+    assert left.stat().st_mode & 0o777 == 0o644
+    assert b"\n" not in left.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("verb", "number", "code"),
+    [
+        ("delete", 56, "CUSTOM_ACTION_REFUSED"),
+        ("why", 7, "CUSTOM_ACTION_REFUSED"),
+        ("sel log", 8, "CUSTOM_ACTION_REFUSED"),
+        ("getconsole", 3, "VERB_NOT_THERE"),
+        ("statuses", 31, "VERB_NOT_THERE"),
+        ("deploy", 39, "VERB_UNKNOWN"),
+        ("créate", 39, "VERB_UNKNOWN"),
+        *((body_of(n)["action"], n, "VERB_UNKNOWN") for n in (37, 44, 48, 49, 50, 51, 52)),
+    ],
+)
+def test_what_is_no_verb_fails_within_a_second_and_reaches_no_machine(
+    service, management, verb, number, code
+):
+    machines = service().machines
+    called = management.call(verb, payload_of(number), 5)
+    assert called.exit == 1
+    assert one_object(called.output.encode())["error"].startswith(code + ":")
+    assert called.seconds < 1
+    assert machines.calls == []
+
+
+@pytest.mark.parametrize(
+    ("payload", "code"),
+    [
+        (b"", "PAYLOAD_EMPTY"),
+        (payload_of(39)[:2000], "PAYLOAD_MALFORMED"),
+        (os.urandom(4096), "PAYLOAD_MALFORMED"),
+        (b"[" * 100_000, "PAYLOAD_MALFORMED"),
+        (b"[]", "PAYLOAD_NOT_AN_OBJECT"),
+        (b" " * (4 * 1024 * 1024 + 1), "PAYLOAD_TOO_LARGE"),
+        (changed(39, "virtualmachineid", "57"), "PAYLOAD_FIELD"),
+    ],
+)
+def test_a_payload_that_is_none_is_one_clear_line(service, management, payload, code):
+    service()
+    called = management.call("create", payload, 1800)
+    assert called.exit == 1
+    assert one_object(called.output.encode())["error"].startswith(code + ":")
+
+
+def test_64_creates_at_once_for_two_servers(service, management):
+    service(install=0.5)
+    with ThreadPoolExecutor(64) as pool:
+        payloads = [lab_payload(Verb.CREATE, instance(number)) for number in range(64)]
+        ended = list(pool.map(lambda payload: management.call("create", payload, 1800), payloads))
+    assert sorted(called.exit for called in ended) == [0, 0] + [1] * 62
+    assert all("NO_CAPACITY" in called.output for called in ended if called.exit)
+
+
+def test_a_create_goes_on_over_a_restart_of_the_service(service, management):
+    running = service(install=3.0)
+    with ThreadPoolExecutor(1) as pool:
+        create = pool.submit(management.call, "create", lab_payload(Verb.CREATE, instance()), 1800)
+        time.sleep(0.5)
+        running.stop()
+        time.sleep(0.5)
+        running.start()
+        assert create.result().exit == 0
+    assert [name for name, _ in running.machines.calls] == ["deploy", "deploy"]
+    assert len(running.machines.deployed) == 1
+
+
+def test_a_create_that_meets_its_deadline_fails_before_it_is_killed(service, management):
+    service(install=60.0)
+    called = management.call("create", lab_payload(Verb.CREATE, instance()), 2)
+    assert called.exit == 1
+    assert "DEADLINE" in called.output
+    assert 1.5 < called.seconds < 2.0
+
+
+def test_a_uid_that_speaks_for_no_site_is_refused(service, management):
+    machines = service(uids={}).machines
+    called = management.call("create", lab_payload(Verb.CREATE, instance()), 1800)
+    assert "PERMISSION" in called.failure
+    assert machines.calls == []
+
+
+# --- the management server itself -----------------------------------------------------------------
+def _program(rig, text):
+    path = rig.folder / "program"
+    path.write_text(f"#!/bin/bash\n{text}\n")
+    path.chmod(0o755)
+    return ManagementServer(entry=[str(path)], folder=rig.folder / "extensions")
+
+
+def test_what_hangs_is_killed_at_the_end_of_its_wait_and_its_output_dropped(rig):
+    called = _program(rig, 'echo "$2"; exec sleep 60').call("create", b"{}", 1)
+    assert (called.exit, called.output, called.failure) == (None, "", "Timeout")
+    assert 1.0 <= called.seconds < 2.0
+
+
+def test_both_outputs_come_as_one_text(rig):
+    called = _program(rig, "echo out; echo err >&2; exit 3").call("reboot", b"{}", 5)
+    assert called.failure == "Exit code: 3, Output: out\nerr"
+
+
+@pytest.mark.parametrize(
+    ("said", "state"),
+    [
+        ("PowerOn", PowerState.ON),
+        ('{"power_state":"poweroff"}', PowerState.OFF),
+        ("warn\n{}", PowerState.UNKNOWN),
+        ("", PowerState.UNKNOWN),
+        ("[]", PowerState.UNKNOWN),
+    ],
+)
+def test_status_is_read_as_the_server_reads_it(rig, said, state):
+    called = _program(rig, f"printf '%s' '{said}'").call("status", b"{}", 5)
+    assert called.power_state() is state
+
+
+@pytest.mark.parametrize("said", ["hello", "[]", 'warn\n{"nics":[]}', '{"nics":7}'])
+def test_an_answer_of_prepare_that_cannot_be_read_is_its_failure(rig, said):
+    called = _program(rig, f"printf '%s' '{said}'").call("prepare", b"{}", 5)
+    assert called.failure == "Failed to parse VM"
+
+
+def test_what_prepare_changed_stands_in_the_payloads_after_it(rig):
+    nic = instance().nic_uuid
+    answer_line = f'{{"nics":[{{"nicUuid":"{nic}","mac":"aa:bb:cc:dd:ee:ff","ip":"10.0.0.9"}}]}}'
+    server = _program(rig, f"cat $2 >> {rig.folder}/seen; printf '%s' '{answer_line}'")
+    server.call("prepare", lab_payload(Verb.PREPARE, instance()), 5)
+    (rig.folder / "seen").unlink()
+    server.call("create", lab_payload(Verb.CREATE, instance()), 5)
+    seen = (rig.folder / "seen").read_text()
+    assert '"mac":"aa:bb:cc:dd:ee:ff"' in seen
+    assert '"ip":"10.0.0.9"' in seen
+    assert instance().mac not in seen
