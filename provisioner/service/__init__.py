@@ -1,0 +1,1 @@
+"""The listeners: CloudStack's entry, operators, and the provisioning network."""

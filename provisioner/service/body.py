@@ -1,0 +1,108 @@
+"""Bodies of requests: bounded while they are read, and JSON that cannot hurt."""
+
+import asyncio
+import json
+from typing import Any, Final
+
+from starlette.requests import ClientDisconnect, Request
+
+from provisioner.errors import ErrorCode, InputError
+
+READ_WITHIN_S: Final = 60.0
+"""Nobody needs longer for a few MiB; a slow sender must not hold a connection for ever."""
+DRAINED: Final = 4
+"""A sender that does not read until it has sent all gets its refusal only when we read on:
+so many times the limit is read and dropped before the connection is cut."""
+DEEPEST: Final = 32
+
+
+async def read_body(request: Request, most: int) -> bytes:
+    """The whole body.
+
+    Args:
+        request: Not yet read.
+        most: Bytes; the body is never kept beyond it, whatever its length header says.
+
+    Raises:
+        InputError: PAYLOAD_TOO_LARGE; PAYLOAD_MALFORMED: it was cut, or came too slowly.
+    """
+    kept, seen = bytearray(), 0
+    try:
+        async with asyncio.timeout(READ_WITHIN_S):
+            async for piece in request.stream():
+                seen += len(piece)
+                if seen <= most:
+                    kept += piece
+                elif seen > most * DRAINED:
+                    break
+    except ClientDisconnect as error:
+        raise InputError(ErrorCode.PAYLOAD_MALFORMED, "the body was cut off") from error
+    except TimeoutError as error:
+        text = f"the body did not come within {READ_WITHIN_S:.0f} s"
+        raise InputError(ErrorCode.PAYLOAD_MALFORMED, text) from error
+    if seen > most:
+        raise InputError(ErrorCode.PAYLOAD_TOO_LARGE, f"the body is larger than {most} bytes")
+    return bytes(kept)
+
+
+async def read_json(request: Request, most: int) -> Any:  # noqa: ANN401 as wide as JSON is
+    """The body as a tree of plain values; an empty body is an empty object.
+
+    Raises:
+        InputError: As `read_body`, and PAYLOAD_MALFORMED where it is no JSON we take.
+    """
+    body = await read_body(request, most)
+    return parse_json(body) if body else {}
+
+
+def parse_json(body: bytes) -> Any:  # noqa: ANN401
+    """A tree of plain values.
+
+    Beyond what the language refuses, these are refused: NaN and infinities, more than 32
+    levels, text that has no form in UTF-8, and NUL, which databases refuse.
+
+    Raises:
+        InputError: PAYLOAD_MALFORMED.
+    """
+    try:
+        tree = json.loads(body.decode("utf-8"), parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
+        text = "the body is no JSON, or nested too deeply"
+        raise InputError(ErrorCode.PAYLOAD_MALFORMED, text) from error
+    if wrong := _hurtful(tree):
+        raise InputError(ErrorCode.PAYLOAD_MALFORMED, f"the body holds {wrong}")
+    return tree
+
+
+def _no_constant(name: str) -> float:
+    raise ValueError(name)
+
+
+def _hurtful(tree: object) -> str:
+    """What in the tree is refused; "" where nothing is. Without recursion."""
+    level = [tree]
+    for _ in range(DEEPEST):
+        texts = [each for each in level if isinstance(each, str)]
+        texts += [key for each in level if isinstance(each, dict) for key in each]
+        if wrong := next(filter(None, map(_hurtful_text, texts)), ""):
+            return wrong
+        level = [inner for each in level for inner in _inside(each)]
+        if not level:
+            return ""
+    return f"more than {DEEPEST} levels"
+
+
+def _inside(value: object) -> list[object]:
+    if isinstance(value, dict):
+        return list(value.values())
+    return value if isinstance(value, list) else []
+
+
+def _hurtful_text(text: str) -> str:
+    if "\0" in text:
+        return "a NUL character"
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return "half a surrogate pair"
+    return ""

@@ -1,0 +1,34 @@
+"""The listener for people and their programs: one table of routes, two ways to be known."""
+
+from collections.abc import Callable
+
+from starlette.applications import Starlette
+
+from provisioner.ports import Clock
+from provisioner.service.desk import Desk
+from provisioner.service.identity import Identify
+from provisioner.service.metrics import Metrics
+from provisioner.service.replies import HANDLERS
+from provisioner.service.routes import Route, endpoints
+from provisioner.service.routes_catalogue import catalogue_routes
+from provisioner.service.routes_operations import operation_routes
+from provisioner.service.routes_records import document_route, record_routes
+from provisioner.service.routes_servers import server_routes
+
+
+def operator_table(
+    desk: Desk, *, clock: Clock, metrics: Metrics, stopping: Callable[[], bool]
+) -> tuple[Route, ...]:
+    """All that an operator can ask."""
+    routes = (
+        *server_routes(desk.servers),
+        *operation_routes(desk.operations, clock, stopping),
+        *catalogue_routes(desk.catalogue),
+        *record_routes(desk, metrics),
+    )
+    return (*routes, document_route(routes))
+
+
+def operator_app(table: tuple[Route, ...], identify: Identify) -> Starlette:
+    """The application of one listener: on the Unix socket by peer, over HTTPS by token."""
+    return Starlette(routes=endpoints(table, identify), exception_handlers=HANDLERS)

@@ -1,0 +1,65 @@
+"""Connections as uvicorn serves them, with what we must know of their other end.
+
+Two things are added to uvicorn's own protocol class: of a Unix socket's peer the uid that
+the kernel vouches for, and bounds, so that one source cannot take all connections.
+"""
+
+import asyncio
+import socket
+import struct
+from typing import Any, Final, cast
+
+from starlette.requests import Request
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+_UCRED: Final = struct.Struct("3i")
+"""struct ucred: pid, uid, gid. Source: unix(7)."""
+PEER_UID: Final = "peer_uid"
+FIRST_REQUEST_WITHIN_S: Final = 30.0
+MOST_OF_ONE_SOURCE: Final = 64
+
+
+class UnixPeer(H11Protocol):
+    """Notes the peer's uid for the application, in the request's state."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
+        """Called by the event loop."""
+        super().connection_made(transport)
+        uid = _uid_of(transport.get_extra_info("socket"))
+        self.app_state = {**self.app_state, PEER_UID: uid}
+
+
+class BoundedPeer(H11Protocol):
+    """Cuts a connection that asks nothing, and those beyond the bound of one source."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
+        """Called by the event loop."""
+        super().connection_made(transport)
+        source = self.client[0] if self.client else None
+        same = [each for each in self.connections if _source_of(each) == source]
+        if len(same) > MOST_OF_ONE_SOURCE:
+            transport.abort()
+            return
+        self.loop.call_later(FIRST_REQUEST_WITHIN_S, self._cut_if_silent)
+
+    def _cut_if_silent(self) -> None:
+        # uvicorn declares it as never None, and begins with None
+        if cast("object", self.cycle) is None and not self.transport.is_closing():
+            self.transport.abort()
+
+
+def peer_uid(request: Request) -> int | None:
+    """The uid of the process at the other end; None where this is no Unix socket."""
+    uid: Any = getattr(request.state, PEER_UID, None)
+    return uid if isinstance(uid, int) else None
+
+
+def _source_of(connection: Any) -> str | None:  # noqa: ANN401 uvicorn's union of protocols
+    client: tuple[str, int] | None = connection.client
+    return client[0] if client else None
+
+
+def _uid_of(connection: socket.socket) -> int:
+    packed = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _UCRED.size)
+    uid: int = _UCRED.unpack(packed)[1]
+    return uid

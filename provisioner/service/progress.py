@@ -1,0 +1,43 @@
+"""How far the agents are: the disks of one order summed up, at most one line a second kept."""
+
+from collections import OrderedDict
+from dataclasses import dataclass, field
+
+from provisioner.ports import Clock
+from provisioner.service.agent_bodies import Progress
+from provisioner.units import MonotonicSeconds, OperationId
+
+EVERY_S = 1.0
+MOST_OPERATIONS = 4096
+
+
+@dataclass(slots=True)
+class _Sum:
+    order: int
+    disks: dict[str, tuple[int, int]] = field(default_factory=dict)
+    told_at: MonotonicSeconds | None = None
+
+
+@dataclass(slots=True)
+class ProgressBook:
+    """Of this process only: progress that a restart forgets is sent anew."""
+
+    clock: Clock
+    _sums: OrderedDict[OperationId, _Sum] = field(default_factory=OrderedDict)
+
+    def add(self, operation: OperationId, progress: Progress) -> tuple[int, int] | None:
+        """The sum over all disks of the order, or None where it was told a moment ago."""
+        known = self._sums.pop(operation, None)
+        if known is None or known.order != progress.order:
+            known = _Sum(order=progress.order)
+        self._sums[operation] = known
+        if len(self._sums) > MOST_OPERATIONS:
+            self._sums.popitem(last=False)
+        known.disks[progress.disk or ""] = (progress.done_bytes, progress.total_bytes)
+        done = sum(each[0] for each in known.disks.values())
+        total = sum(each[1] for each in known.disks.values())
+        now = self.clock.monotonic()
+        if known.told_at is not None and now - known.told_at < EVERY_S and done < total:
+            return None
+        known.told_at = now
+        return done, total

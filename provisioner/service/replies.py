@@ -1,0 +1,108 @@
+"""Errors as answers: one model on every route of every JSON listener."""
+
+import logging
+from typing import Any, Final
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.types import ExceptionHandler
+
+from provisioner.errors import (
+    ConflictError,
+    ErrorCode,
+    InputError,
+    OperatorError,
+    RackwrightError,
+    TransientError,
+)
+
+log = logging.getLogger(__name__)
+
+STATUS_OF_CODE: Final = {
+    ErrorCode.PAYLOAD_TOO_LARGE: 413,
+    ErrorCode.TOKEN_REFUSED: 403,
+    ErrorCode.PERMISSION: 403,
+    ErrorCode.BOOT_TOKEN_TAKEN: 403,
+    ErrorCode.EPOCH_DIFFERS: 409,
+    ErrorCode.ROUTE_UNKNOWN: 404,
+    ErrorCode.SERVER_UNKNOWN: 404,
+    ErrorCode.OPERATION_UNKNOWN: 404,
+    ErrorCode.POOL_UNKNOWN: 404,
+    ErrorCode.IMAGE_UNKNOWN: 404,
+    ErrorCode.EVIDENCE_UNKNOWN: 404,
+    ErrorCode.TOO_MANY_REQUESTS: 429,
+}
+"""Where the code says more than its class."""
+
+KINDS: Final = (
+    ("input", InputError, 400),
+    ("conflict", ConflictError, 409),
+    ("operator", OperatorError, 500),
+    ("transient", TransientError, 503),
+)
+"""The word in the body, from which a client takes its exit status; its class; its status."""
+INTERNAL: Final = "internal"
+
+
+def body_of(error: RackwrightError) -> dict[str, Any]:
+    """The error model."""
+    kind = next((word for word, group, _ in KINDS if isinstance(error, group)), INTERNAL)
+    inner = {"code": error.code.value, "kind": kind, "brief": error.brief}
+    if error.detail:
+        inner["detail"] = error.detail
+    return {"error": inner}
+
+
+def status_of(error: RackwrightError) -> int:
+    """The HTTP status: by code where that says more, else by class."""
+    by_class = next((status for _, group, status in KINDS if isinstance(error, group)), 500)
+    return STATUS_OF_CODE.get(error.code, by_class)
+
+
+def reply_of(error: RackwrightError, headers: dict[str, str] | None = None) -> Response:
+    """The whole answer."""
+    return JSONResponse(body_of(error), status_of(error), headers)
+
+
+ERROR_SCHEMA: Final[dict[str, Any]] = {
+    "type": "object",
+    "required": ["error"],
+    "properties": {
+        "error": {
+            "type": "object",
+            "required": ["code", "kind", "brief"],
+            "properties": {
+                "code": {"type": "string", "enum": [code.value for code in ErrorCode]},
+                "kind": {"type": "string", "enum": [*(word for word, _, _ in KINDS), INTERNAL]},
+                "brief": {"type": "string", "description": "One line; no secret."},
+                "detail": {"type": "string", "description": "For operators; may be left out."},
+            },
+        }
+    },
+}
+
+
+async def _ours(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, RackwrightError)
+    return reply_of(error)
+
+
+async def _of_the_framework(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    text = f"nothing answers {request.method} here"
+    known = InputError(ErrorCode.ROUTE_UNKNOWN, text)
+    return JSONResponse(body_of(known), error.status_code, dict(error.headers or {}))
+
+
+async def _bug(_request: Request, _error: Exception) -> Response:
+    """The framework raises the error again behind this answer, so that it is logged."""
+    return reply_of(RackwrightError(ErrorCode.INTERNAL, "an error in the service; see its log"))
+
+
+HANDLERS: Final[dict[Any, ExceptionHandler]] = {
+    RackwrightError: _ours,
+    HTTPException: _of_the_framework,
+    Exception: _bug,
+}
+"""For every application of ours that answers in JSON."""
