@@ -1,0 +1,311 @@
+"""The listeners over real sockets: peers, bounds, TLS, and the end of the service."""
+
+import asyncio
+import contextlib
+import datetime as dt
+import http.client
+import json
+import os
+import socket
+import ssl
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+
+from provisioner.adapters.clock import SystemClock
+from provisioner.errors import ConflictError, ErrorCode, OperatorError
+from provisioner.service import peers
+from provisioner.service.body import read_body
+from provisioner.service.extension import Extension
+from provisioner.service.metrics import Metrics
+from provisioner.service.peers import peer_uid
+from provisioner.service.replies import HANDLERS
+from provisioner.service.server import (
+    Listener,
+    on_tcp,
+    on_unix,
+    open_tcp,
+    open_unix,
+    serve,
+    server_tls,
+)
+from provisioner.units import SiteName
+
+pytestmark = pytest.mark.emulated
+
+
+async def _who(request: Request) -> JSONResponse:
+    return JSONResponse({"uid": peer_uid(request), "state": len(request.scope["state"])})
+
+
+async def _take(request: Request) -> JSONResponse:
+    return JSONResponse(len(await read_body(request, 1024)))
+
+
+APP = Starlette(
+    routes=[Route("/who", _who), Route("/take", _take, methods=["POST"])],
+    exception_handlers=HANDLERS,
+)
+
+
+@dataclass
+class Running:
+    loop: asyncio.AbstractEventLoop
+    stopping: asyncio.Event
+    thread: threading.Thread
+    seconds: list[float] = field(default_factory=list)
+
+    def stop(self) -> float:
+        began = time.monotonic()
+        self.loop.call_soon_threadsafe(self.stopping.set)
+        self.thread.join(20)
+        assert not self.thread.is_alive()
+        return time.monotonic() - began
+
+
+@contextlib.contextmanager
+def running(*listeners: Listener, stopping: asyncio.Event | None = None) -> Iterator[Running]:
+    event, up = stopping or asyncio.Event(), threading.Event()
+    loop = asyncio.new_event_loop()
+
+    def run() -> None:
+        with contextlib.closing(loop):
+            loop.run_until_complete(serve(listeners, stopping=event, started=up.set))
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    assert up.wait(10)
+    service = Running(loop, event, thread)
+    try:
+        yield service
+    finally:
+        if thread.is_alive():
+            service.stop()
+
+
+class UnixConnection(http.client.HTTPConnection):
+    def __init__(self, path: Path) -> None:
+        super().__init__("localhost", timeout=10)
+        self.path = path
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(10)
+        self.sock.connect(str(self.path))
+
+
+def asked(connection: http.client.HTTPConnection, method: str, target: str, body: bytes = b""):
+    with contextlib.closing(connection):
+        connection.request(method, target, body)
+        reply = connection.getresponse()
+        return reply.status, reply.headers, reply.read()
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        return found.getsockname()[1]
+
+
+def test_the_kernel_says_who_is_at_the_other_end(tmp_path):
+    path = tmp_path / "s"
+    with running(on_unix("test", APP, path)):
+        body = asked(UnixConnection(path), "GET", "/who")[2]
+    assert json.loads(body) == {"uid": os.getuid(), "state": 1}
+
+
+@pytest.fixture
+def open_folder():
+    """pytest's own folders are closed to everybody else."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="another uid needs root")
+def test_another_uid_is_told_apart(open_folder):
+    path = open_folder / "s"
+    script = (
+        "import socket,sys; s=socket.socket(socket.AF_UNIX); s.connect(sys.argv[1]);"
+        "s.sendall(b'GET /who HTTP/1.1\\r\\nHost: x\\r\\nConnection: close\\r\\n\\r\\n');"
+        "print(s.makefile().read())"
+    )
+    with running(on_unix("test", APP, path)):
+        child = subprocess.run(
+            ["setpriv", "--reuid=4242", "--clear-groups", sys.executable, "-I", "-c", script, path],
+            capture_output=True,
+            text=True,
+            timeout=20,
+            check=True,
+        )
+    assert '"uid":4242' in child.stdout
+
+
+def test_the_socket_goes_with_the_service_and_a_dead_one_is_replaced(tmp_path):
+    path = tmp_path / "s"
+    open_unix(path).close()
+    assert path.exists()
+    with running(on_unix("test", APP, path)) as service:
+        assert asked(UnixConnection(path), "GET", "/who")[0] == 200
+        assert path.stat().st_mode & 0o777 == 0o666
+        service.stop()
+    assert not path.exists()
+
+
+def test_a_socket_that_somebody_answers_is_not_taken(tmp_path):
+    path = tmp_path / "s"
+    with running(on_unix("test", APP, path)):
+        with pytest.raises(ConflictError, match="another service"):
+            open_unix(path)
+        assert asked(UnixConnection(path), "GET", "/who")[0] == 200
+
+
+def test_what_cannot_be_listened_on_is_said(tmp_path):
+    with pytest.raises(OperatorError, match="No such file"):
+        open_unix(tmp_path / "gone" / "s")
+    with (
+        socket.create_server(("127.0.0.1", 0)) as taken,
+        pytest.raises(OperatorError) as caught,
+    ):
+        open_tcp("127.0.0.1", taken.getsockname()[1])
+    assert caught.value.code is ErrorCode.IN_USE
+    with pytest.raises(OperatorError):
+        open_tcp("192.0.2.1", 1)
+
+
+def test_a_held_verb_is_let_go_and_the_service_ends_soon(tmp_path):
+    path, stopping, begun = tmp_path / "s", asyncio.Event(), threading.Event()
+
+    async def answer(*_asked: object) -> tuple[str, int]:
+        begun.set()
+        await asyncio.Event().wait()
+        return "", 0
+
+    extension = Extension(
+        answer=answer,
+        refuse=lambda error: (str(error), 1),
+        site_of_uid={os.getuid(): SiteName("lab")},
+        clock=SystemClock(),
+        metrics=Metrics(),
+        stopping=stopping,
+    )
+    with running(on_unix("extension", extension.app(), path), stopping=stopping) as service:
+        connection = UnixConnection(path)
+        connection.request("POST", "/v1/verbs?verb=create&wait=1800", b"{}")
+        assert begun.wait(5)
+        assert service.stop() < 3
+        reply = connection.getresponse()
+        assert (reply.status, reply.headers["rackwright-exit"]) == (503, None)
+        connection.close()
+
+
+def test_a_large_body_is_refused_and_the_answer_can_be_read(tmp_path):
+    path = tmp_path / "s"
+    with running(on_unix("test", APP, path)):
+        assert asked(UnixConnection(path), "POST", "/take", b"x" * 1024)[2] == b"1024"
+        status, _, body = asked(UnixConnection(path), "POST", "/take", b"x" * 4000)
+    assert status == 413
+    assert json.loads(body)["error"]["code"] == "PAYLOAD_TOO_LARGE"
+
+
+def test_one_source_cannot_take_all_connections():
+    port = free_port()
+    with running(on_tcp("test", APP, "127.0.0.1", port, None)):
+        held = [socket.create_connection(("127.0.0.1", port)) for _ in range(70)]
+        time.sleep(0.3)
+        cut = 0
+        for each in held:
+            each.settimeout(0.01)
+            with contextlib.suppress(TimeoutError):
+                try:
+                    cut += each.recv(1) == b""
+                except ConnectionResetError:
+                    cut += 1
+        for each in held:
+            each.close()
+        assert cut == 70 - peers.MOST_OF_ONE_SOURCE
+        time.sleep(0.3)
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+        assert asked(connection, "GET", "/who")[0] == 200
+
+
+def test_a_connection_that_asks_nothing_is_cut(monkeypatch):
+    monkeypatch.setattr(peers, "FIRST_REQUEST_WITHIN_S", 0.3)
+    port = free_port()
+    with (
+        running(on_tcp("test", APP, "127.0.0.1", port, None)),
+        socket.create_connection(("127.0.0.1", port), timeout=5) as silent,
+    ):
+        silent.sendall(b"GET /who HTTP/1.1\r\n")
+        with contextlib.suppress(ConnectionResetError):
+            assert silent.recv(1) == b""
+
+
+@pytest.fixture
+def certificate(tmp_path):
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
+    now = dt.datetime.now(dt.UTC)
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(now - dt.timedelta(days=1))
+        .not_valid_after(now + dt.timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    pem, key_pem = tmp_path / "server.pem", tmp_path / "server.key"
+    pem.write_bytes(made.public_bytes(serialization.Encoding.PEM))
+    key_pem.write_bytes(
+        key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        )
+    )
+    return pem, key_pem
+
+
+def test_tls_is_of_version_1_3_and_nothing_older(certificate):
+    pem, key = certificate
+    port = free_port()
+    trusting = ssl.create_default_context(cafile=pem)
+    with running(on_tcp("agents", APP, "127.0.0.1", port, server_tls(pem, key))):
+        connection = http.client.HTTPSConnection("localhost", port, context=trusting, timeout=5)
+        assert asked(connection, "GET", "/who")[0] == 200
+        old = ssl.create_default_context(cafile=pem)
+        old.maximum_version = ssl.TLSVersion.TLSv1_2
+        with pytest.raises(ssl.SSLError):
+            asked(http.client.HTTPSConnection("localhost", port, context=old), "GET", "/who")
+
+
+def test_keys_that_cannot_be_read_are_said(tmp_path):
+    with pytest.raises(OperatorError) as caught:
+        server_tls(tmp_path / "no.pem", tmp_path / "no.key")
+    assert caught.value.code is ErrorCode.FILE_UNREADABLE
+
+
+def test_listeners_share_nothing(tmp_path):
+    first, second = tmp_path / "a", tmp_path / "b"
+    other = Starlette(routes=[Route("/other", _who)], exception_handlers=HANDLERS)
+    with running(on_unix("a", APP, first), on_unix("b", other, second)):
+        assert asked(UnixConnection(first), "GET", "/other")[0] == 404
+        assert asked(UnixConnection(second), "GET", "/who")[0] == 404
+        assert asked(UnixConnection(second), "GET", "/other")[0] == 200
