@@ -96,6 +96,7 @@ CATALOGUE: Mapping[ErrorCode, tuple[str, str]] = MappingProxyType(
         E.SERVICE_HELD: ("The service was started on an old or foreign database and does nothing.", "docs/reliability.md, 'Held start'."),
         E.SERVICE_STOPPING: ("The service is ending.", "Ask again in a few seconds."),
         E.PERMISSION: ("This user, uid or token may not do this.", "Look at the roles in the configuration."),
+        E.SECRET_UNREADABLE: ("A stored secret was sealed by another key, for another purpose, or was changed.", "Put the old key back into secrets.key, below the current one; else enrol the server anew."),
         E.ROUTE_UNKNOWN: ("Nothing answers this method at this address.", "Read the API's description at /v1/openapi.json."),
         E.TOO_MANY_REQUESTS: ("One source asks more often than it may.", "Ask more slowly; on the provisioning network, look at who it is."),
         E.DATABASE_BUSY: ("The database was locked for too long.", "Ask again; look for a backup or another program that holds it."),

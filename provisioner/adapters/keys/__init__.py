@@ -1,0 +1,1 @@
+"""All keys, over `cryptography`: this folder is the one place that imports it."""
