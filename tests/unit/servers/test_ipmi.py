@@ -2,9 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from provisioner.hardware import ipmi
-from provisioner.hardware.ipmi import BootSource, ChassisAct
-from provisioner.hardware.nonce_medium import nonce_of, volume_name
+from provisioner.servers import ipmi
+from provisioner.servers.ipmi import BootSource, ChassisAct
 
 
 def fru(chassis=b"", product=b""):
@@ -86,19 +85,3 @@ def test_serials_of_an_inventory():
 @given(st.binary(max_size=200))
 def test_no_bytes_at_all_break_the_reading_of_an_inventory(junk):
     ipmi.product_serial(b"\x01" + junk)
-
-
-def test_a_nonce_fills_the_name_of_its_medium():
-    nonce = bytes(range(200, 213))
-    assert len(volume_name(nonce)) == 32
-    assert nonce_of(volume_name(nonce).encode()) == nonce
-
-
-@given(st.binary(max_size=40))
-def test_the_name_of_another_medium_is_no_nonce(name):
-    assert nonce_of(b"DEBIAN_" + name) is None
-
-
-@pytest.mark.parametrize("name", [b"RACKW_", b"RACKW_" + b"G" * 26, b"RACKW_" + b"A" * 25])
-def test_a_name_that_only_begins_like_ours_is_no_nonce(name):
-    assert nonce_of(name) is None
