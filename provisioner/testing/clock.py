@@ -18,10 +18,12 @@ class FakeClock:
 
     Args:
         wall: What `wall` says at the beginning.
+        settle_s: Real seconds that threads get before time moves on, each time; 0 where nobody
+            waits for a thread.
     """
 
-    def __init__(self, wall: float = 1_800_000_000.0) -> None:
-        self._wall, self._passed = wall, 0.0
+    def __init__(self, wall: float = 1_800_000_000.0, *, settle_s: float = 0.0) -> None:
+        self._wall, self._passed, self._settle_s = wall, 0.0, settle_s
         self._sleepers: list[tuple[float, int, asyncio.Future[None]]] = []
         self._order = itertools.count()
         self._pacer: asyncio.Task[None] | None = None
@@ -56,6 +58,7 @@ class FakeClock:
 
     async def _pace(self) -> None:
         while self._sleepers:
+            await asyncio.sleep(self._settle_s)
             for _ in range(SETTLE_ROUNDS):
                 await asyncio.sleep(0)
             while self._sleepers and self._sleepers[0][2].done():  # its task was cancelled

@@ -1,0 +1,393 @@
+"""Conversations with controllers: one at a time, with the right machine, until it is so."""
+
+import asyncio
+import contextlib
+import logging
+import random
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from provisioner.errors import ErrorCode, OperatorError, RackwrightError, TransientError
+from provisioner.operations import call_texts
+from provisioner.operations.breaker import Breaker
+from provisioner.operations.controller_calls import ControllerCalls
+from provisioner.ports import (
+    AddressFinder,
+    BootDevice,
+    BootSetting,
+    CallJournal,
+    Clock,
+    ConsoleSource,
+    Controller,
+    Controllers,
+    NonceKeeper,
+    PowerAct,
+    RestorePolicy,
+)
+from provisioner.secret import Secret
+from provisioner.servers.identity import differences
+from provisioner.servers.model import (
+    ControllerAddress,
+    ControllerDriver,
+    ControllerIdentity,
+    ControllerProtocol,
+    Power,
+    PowerReading,
+    ServerRecord,
+)
+from provisioner.units import Seconds, WallSeconds
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+CALL_LIMIT = Seconds(20.0)
+"""No controller gets longer for one call, whatever its library waits for."""
+FIRST_LOOK, LAST_LOOK = Seconds(0.5), Seconds(2.0)
+"""Between two readings of a power that was pressed."""
+CLOSE_LIMIT = Seconds(5.0)
+BOOT_READ_S = 10.0
+"""How long a controller may take to report the boot device that it accepted."""
+
+
+@dataclass(slots=True)
+class _Line:
+    """One controller, whoever speaks to it."""
+
+    breaker: Breaker
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+
+class Conversations:
+    """All conversations of one service; belongs to one event loop.
+
+    Args:
+        controllers: Makes the controllers.
+        clock: Time.
+        journal: Gets every call.
+        call_limit: For one call.
+        jitter: From 0 to 1.
+    """
+
+    def __init__(
+        self,
+        controllers: Controllers,
+        clock: Clock,
+        journal: CallJournal,
+        *,
+        call_limit: Seconds = CALL_LIMIT,
+        jitter: Callable[[], float] = random.random,
+    ) -> None:
+        self._controllers, self._clock, self._journal = controllers, clock, journal
+        self._call_limit, self._jitter = call_limit, jitter
+        self._lines: dict[tuple[str, int], _Line] = {}
+
+    @contextlib.asynccontextmanager
+    async def to(
+        self, server: ServerRecord, password: Secret, *, source: str, quiet: bool = False
+    ) -> "AsyncIterator[Conversation]":
+        """Wait for the controller's turn and speak with it; sessions end with the block.
+
+        Nothing goes out before the first call, which compares the identity.
+
+        Args:
+            server: Its address, driver, identity and firmware mode.
+            password: Of the address's user.
+            source: Who asks; stands in readings.
+            quiet: Do not journal the calls: for the readings of the power loop.
+        """
+        line = self._line(server.controller)
+        calls = ControllerCalls(
+            server=server.name,
+            where=f"controller {server.controller.host}:{server.controller.port}",
+            credentials=(server.controller.user, password),
+            breaker=line.breaker,
+            clock=self._clock,
+            journal=None if quiet else self._journal,
+            limit=self._call_limit,
+            jitter=self._jitter,
+        )
+        controller = self._controllers.open(
+            server.controller,
+            password,
+            server.driver or default_driver(server.controller.protocol),
+            certificate_sha256=server.identity.certificate_sha256 if server.identity else None,
+        )
+        talk = Conversation(server, controller, calls, source=source)
+        await line.turn.acquire()
+        try:
+            try:
+                yield talk
+            finally:
+                await talk.close()
+        finally:
+            calls.when_all_ended(line.turn.release)
+
+    def is_taken(self, server: ServerRecord) -> bool:
+        """Somebody speaks with its controller now."""
+        return self._line(server.controller).turn.locked()
+
+    def left_alone(self) -> dict[str, Seconds]:
+        """Controllers that nobody may ask now, and for how long."""
+        return {
+            f"{host}:{port}": pause
+            for (host, port), line in self._lines.items()
+            if (pause := line.breaker.remaining()) > 0
+        }
+
+    def _line(self, address: ControllerAddress) -> _Line:
+        key = (address.host, address.port)
+        if key not in self._lines:
+            self._lines[key] = _Line(Breaker(self._clock, self._jitter))
+        return self._lines[key]
+
+
+class Conversation:
+    """What an operation may ask of one controller. Made by Conversations."""
+
+    def __init__(
+        self,
+        server: ServerRecord,
+        controller: Controller,
+        calls: ControllerCalls,
+        *,
+        source: str,
+    ) -> None:
+        self._server, self._controller, self._calls = server, controller, calls
+        self._clock, self._where, self._source = calls.clock, calls.where, source
+        self._introduced = False
+
+    async def identity(self, *, until: WallSeconds | None = None) -> ControllerIdentity:
+        """Who it says it is; the same machine as remembered.
+
+        Raises:
+            OperatorError: OTHER_MACHINE.
+        """
+        seen = await self._calls.make(
+            call_texts.READ_IDENTITY, self._controller.identity, until=until
+        )
+        found = differences(self._server.identity, seen) if self._server.identity else ()
+        if found:
+            raise OperatorError(
+                ErrorCode.OTHER_MACHINE,
+                f"another machine answers at {self._where}",
+                "; ".join(found),
+            )
+        self._introduced = True
+        return seen
+
+    async def power(self, *, until: WallSeconds | None = None) -> PowerReading:
+        """Its power now; UNKNOWN with the reason where it does not answer, or not until then."""
+        return await self._look(until)
+
+    async def reach_off(
+        self, *, until: WallSeconds, graceful: Seconds | None = None
+    ) -> PowerReading:
+        """Off, as read after the last button; one that is off already gets none.
+
+        Args:
+            until: When it must be so.
+            graceful: How long the operating system may take by itself before it is cut off.
+
+        Raises:
+            OperatorError: POWER_NOT_REACHED, or what the controller refused for good.
+            TransientError: CONTROLLER_BREAKER: it is left alone for longer than until then.
+        """
+        reading = await self._look(until)
+        if reading.power is Power.ON and graceful is not None:
+            soft_until = WallSeconds(min(until, self._clock.wall() + graceful))
+            reading = await self._softly_off(reading, soft_until)
+        return await self._reach(reading, PowerAct.OFF, Power.OFF, until)
+
+    async def reach_on(self, *, until: WallSeconds) -> PowerReading:
+        """On; raises like `reach_off`."""
+        return await self._reach(await self._look(until), PowerAct.ON, Power.ON, until)
+
+    async def boot_from(self, device: BootDevice) -> BootSetting:
+        """Set for the next start, with the record's firmware mode, and read back.
+
+        Returns:
+            What the controller reports; a device of None is "this one does not say".
+
+        Raises:
+            OperatorError: BOOT_DEVICE_NOT_SET: it reports another device.
+        """
+        mode = self._server.firmware
+        await self._call(
+            call_texts.boot(device, mode), lambda: self._controller.set_boot_once(device, mode)
+        )
+        until = self._clock.monotonic() + BOOT_READ_S
+        while True:
+            setting = await self._boot_setting()
+            if setting.device in {None, device}:
+                return setting
+            if self._clock.monotonic() >= until:
+                raise OperatorError(
+                    ErrorCode.BOOT_DEVICE_NOT_SET,
+                    f"{self._where} reports {setting.device} as boot device, not {device}",
+                )
+            await self._clock.sleep(FIRST_LOOK)
+
+    async def leave_nonce(self, nonce: bytes) -> str | None:
+        """Leave it where the machine can read it; how; None where there is no such place."""
+        keeper = self._controller
+        if not isinstance(keeper, NonceKeeper):
+            return None
+        try:
+            return await self._call(call_texts.LEAVE_NONCE, lambda: keeper.leave_nonce(nonce))
+        except OperatorError as error:
+            if error.code is not ErrorCode.CONTROLLER_REFUSED:
+                raise
+            return None
+
+    async def remove_nonce(self) -> None:
+        """Take it back; one that stays harms nobody."""
+        keeper = self._controller
+        if not isinstance(keeper, NonceKeeper):
+            return
+        try:
+            await self._call(call_texts.REMOVE_NONCE, keeper.remove_nonce)
+        except RackwrightError as error:
+            if error.code is not ErrorCode.CONTROLLER_REFUSED and not isinstance(
+                error, TransientError
+            ):
+                raise
+            log.info("a nonce stays: %s", error)
+
+    async def stay_off(self) -> str:
+        """Have it stay off when mains return: "stay-off", or "refused: <why>"."""
+        policy = self._controller
+        if not isinstance(policy, RestorePolicy):
+            return f"refused: {self._where} has no power-restore policy"
+        try:
+            await self._call(call_texts.STAY_OFF, policy.stay_off)
+        except OperatorError as error:
+            if error.code is not ErrorCode.CONTROLLER_REFUSED:
+                raise
+            return f"refused: {error.brief}"
+        return "stay-off"
+
+    def console(self) -> AsyncIterator[bytes] | None:
+        """Its serial console from now on; None where it offers none.
+
+        Begin to listen while the conversation is open (the identity is compared first); the
+        stream may outlive it. It ends when the controller ends it: open it anew after a start.
+        """
+        source = self._controller
+        return self._listen(source) if isinstance(source, ConsoleSource) else None
+
+    def found_address(self) -> ControllerAddress:
+        """The address, completed by what the calls so far found out."""
+        finder = self._controller
+        return (
+            finder.found_address() if isinstance(finder, AddressFinder) else self._server.controller
+        )
+
+    async def close(self) -> None:
+        """End the controller's sessions, within a limit."""
+        try:
+            await self._calls.within(CLOSE_LIMIT, self._controller.close())
+        except RackwrightError as error:
+            log.info("%s: not closed: %s", self._where, error)
+
+    async def _listen(self, source: ConsoleSource) -> AsyncGenerator[bytes, None]:
+        if not self._introduced:
+            await self.identity()
+        await self._calls.note(call_texts.OPEN_CONSOLE, "ok")
+        stream = source.stream()
+        try:
+            async for part in stream:
+                yield part
+        finally:
+            if isinstance(stream, AsyncGenerator):
+                await stream.aclose()
+
+    async def _call(
+        self, text: str, call: Callable[[], Awaitable[T]], until: WallSeconds | None = None
+    ) -> T:
+        """One call to the machine that is remembered, and to no other."""
+        if self._server.identity is not None and not self._introduced:
+            await self.identity(until=until)
+        return await self._calls.make(text, call, until=until)
+
+    async def _look(self, until: WallSeconds | None) -> PowerReading:
+        at = self._clock.wall()
+        try:
+            power = await self._call(call_texts.READ_POWER, self._controller.read_power, until)
+        except TransientError as error:
+            return self._reading(Power.UNKNOWN, at, str(error))
+        why = "" if power is not Power.UNKNOWN else f"{self._where} says neither on nor off"
+        return self._reading(power, at, why)
+
+    def _reading(self, power: Power, at: WallSeconds, why: str) -> PowerReading:
+        return PowerReading(power=power, at=at, source=self._source, why=why)
+
+    async def _softly_off(self, reading: PowerReading, until: WallSeconds) -> PowerReading:
+        """As far as it comes; a controller without that button is no failure."""
+        try:
+            return await self._press_until(reading, PowerAct.SOFT_OFF, Power.OFF, until)
+        except OperatorError as error:
+            if error.code is not ErrorCode.CONTROLLER_REFUSED:
+                raise
+            return reading
+
+    async def _reach(
+        self, reading: PowerReading, act: PowerAct, wanted: Power, until: WallSeconds
+    ) -> PowerReading:
+        reading = await self._press_until(reading, act, wanted, until)
+        if reading.power is wanted:
+            return reading
+        raise OperatorError(
+            ErrorCode.POWER_NOT_REACHED,
+            f"{self._where} was told {act}, last seen {reading.power}",
+            reading.why,
+        )
+
+    async def _press_until(
+        self, reading: PowerReading, act: PowerAct, wanted: Power, until: WallSeconds
+    ) -> PowerReading:
+        """Press once accepted, look until it is so or the time is over: the last reading."""
+        pressed, pause = False, FIRST_LOOK
+        while reading.power is not wanted and self._clock.wall() < until:
+            if not pressed:
+                pressed = await self._press(act, wanted, until)
+            await self._clock.sleep(Seconds(min(pause, max(0.0, until - self._clock.wall()))))
+            reading, pause = await self._look(until), Seconds(min(pause * 2, LAST_LOOK))
+        return reading
+
+    async def _press(self, act: PowerAct, wanted: Power, until: WallSeconds) -> bool:
+        """Accepted; False where it is to be tried again."""
+        text = call_texts.power(act)
+        try:
+            await self._call(text, lambda: self._controller.press(act), until)
+        except TransientError as error:
+            left = until - self._clock.wall()
+            if (
+                error.code is ErrorCode.CONTROLLER_BREAKER
+                and self._calls.breaker.remaining() > left
+            ):
+                raise
+            log.info("%s not pressed: %s", text, error)
+            return False
+        except OperatorError as error:
+            # some refuse what is so already, and it may have become so a moment ago
+            if error.code is not ErrorCode.CONTROLLER_REFUSED:
+                raise
+            if (await self._look(until)).power is not wanted:
+                raise
+        return True
+
+    async def _boot_setting(self) -> BootSetting:
+        try:
+            return await self._call(call_texts.READ_BOOT, self._controller.read_boot)
+        except OperatorError as error:
+            if error.code is not ErrorCode.CONTROLLER_REFUSED:
+                raise
+            return BootSetting(device=None)
+
+
+def default_driver(protocol: ControllerProtocol) -> ControllerDriver:
+    """Before verification has found the one that answers."""
+    if protocol is ControllerProtocol.REDFISH:
+        return ControllerDriver.SUSHY
+    return ControllerDriver.PYGHMI
