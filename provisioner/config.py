@@ -258,6 +258,8 @@ class Times:
 
     Attributes:
         power_read_moving_s: Between readings of a server whose power is about to change.
+        proof_settle_s: Power without a reset for so long is taken for a running system, where
+            the console shows no sign of one.
         wipe_off_s: Without power between two tenants.
         release_hold_s: Rest between a release's fence and its wipe.
         stop_grace_s: A stop that came before CloudStack has the instance ends the allocation
@@ -271,6 +273,7 @@ class Times:
     power_read_moving_s: Duration = 5.0
     agent_call_in_s: Duration = 1200.0
     proof_of_life_s: Duration = 900.0
+    proof_settle_s: Duration = 120.0
     wipe_off_s: Duration = 30.0
     release_hold_s: Duration = 0.0
     stop_grace_s: Duration = 300.0

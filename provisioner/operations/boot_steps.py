@@ -9,8 +9,8 @@ from provisioner.errors import ErrorCode, OperatorError
 from provisioner.hardware.inventory import Inventory
 from provisioner.operations.agent_orders import order
 from provisioner.operations.doors import Work
-from provisioner.operations.power_steps import talk
 from provisioner.operations.steps import Step
+from provisioner.operations.talk import talk
 from provisioner.ports import BootDevice
 from provisioner.servers.baseline import differences
 from provisioner.servers.operation import Boot

@@ -7,8 +7,8 @@ from typing import Any
 from provisioner.errors import ErrorCode, InputError, OperatorError, TransientError
 from provisioner.operations import boot_steps, port_steps, power_steps
 from provisioner.operations.agent_orders import order
+from provisioner.operations.alive import proof_of_life
 from provisioner.operations.boot_steps import facts_of
-from provisioner.operations.console import proof_of_life
 from provisioner.operations.doors import Work
 from provisioner.operations.steps import Step, StepList
 from provisioner.ports import ImageRecord

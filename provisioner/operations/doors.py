@@ -5,6 +5,7 @@ from typing import Any
 
 from provisioner.config import Times
 from provisioner.operations.bell import Bell
+from provisioner.operations.consoles import Consoles
 from provisioner.operations.conversation import Conversations
 from provisioner.ports import (
     AgentOrders,
@@ -22,6 +23,7 @@ from provisioner.ports import (
     Servers,
     SwitchPorts,
 )
+from provisioner.ramdisk.record import RamdiskRecord
 from provisioner.servers.allocation import Allocation
 from provisioner.servers.model import ServerRecord
 from provisioner.servers.operation import OperationRecord
@@ -33,15 +35,17 @@ class Site:
     """What orders and evidence say about this installation.
 
     Attributes:
+        name: As it stands in evidence.
         blobs_url: Where nginx serves images and the ramdisk, without a slash at the end.
         agent_url: Where the agent API answers.
-        ramdisk: The ramdisk's own record (digest, kernel): part of the evidence.
+        ramdisk: What is booted: its digests are part of the evidence.
         site_initrd_sha256: Of the small second initrd, named apart from the ramdisk's digest.
     """
 
+    name: str
     blobs_url: str
     agent_url: str
-    ramdisk: dict[str, Any]
+    ramdisk: RamdiskRecord
     site_initrd_sha256: str
     times: Times
 
@@ -73,6 +77,7 @@ class Doors:
     offers: BootOffers
     clock: Clock
     bell: Bell
+    consoles: Consoles
     site: Site
 
 

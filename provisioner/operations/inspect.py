@@ -6,9 +6,8 @@ from typing import Any
 
 from provisioner.errors import ErrorCode, InputError
 from provisioner.hardware.inventory import Inventory
-from provisioner.operations import boot_steps, deploy, port_steps, power_steps
+from provisioner.operations import boot_steps, deploy, port_steps, power_steps, wipe_steps
 from provisioner.operations.agent_orders import order
-from provisioner.operations.boot_steps import facts_of
 from provisioner.operations.doors import Work
 from provisioner.operations.endings import NeedsPersonError
 from provisioner.operations.steps import Step, StepList
@@ -58,33 +57,18 @@ async def _inventory(work: Work) -> Mapping[str, Any]:
             f"enrolled with {work.server.firmware} firmware, it booted by {facts.firmware.mode}",
         )
     own_disks(facts.disks, work.server.excluded_disks)
-    change = partial(work.doors.records.servers.change, work.server.name, baseline=facts)
+    change = partial(
+        work.doors.records.servers.change,
+        work.server.name,
+        baseline=facts,
+        baseline_at=work.doors.clock.wall(),
+    )
     await stored(change)
     return {"disks": len(facts.disks), "memory_bytes": facts.memory_bytes}
 
 
-async def _blank(work: Work) -> Mapping[str, Any]:
-    """Disks that carry something are not erased before a person says so (13)."""
-    facts = await facts_of(work)
-    said = set(work.operation.parameters.get("erase", ()))
-    full = [
-        disk
-        for disk in own_disks(facts.disks, work.server.excluded_disks)
-        if disk.has_partition_table and disk.serial not in said
-    ]
-    if full:
-        serials = " ".join(disk.serial or disk.name for disk in full)
-        raise NeedsPersonError(
-            ErrorCode.STATE_CONFLICT,
-            f"disks carry data; to erase them: rackwright server provide {work.server.name} "
-            f"--erase {serials}",
-        )
-    return {}
-
-
 VERIFY_CONTROLLER = Step(name="verify-controller", act=_verify, limit=Seconds(300.0))
 INVENTORY = Step(name="inventory", act=_inventory, limit=Seconds(600.0))
-BLANK = Step(name="blank-or-told", act=_blank, limit=Seconds(60.0))
 
 VERIFY = StepList(name="verify/1", kind=Intent.VERIFY, steps=(VERIFY_CONTROLLER,))
 
@@ -103,6 +87,6 @@ INSPECT = StepList(
         deploy.AGENT_ENDS,
         power_steps.AGENT_OFF,
         port_steps.AT_REST,
-        BLANK,
+        wipe_steps.BLANK,
     ),
 )

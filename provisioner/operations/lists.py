@@ -8,14 +8,14 @@ from provisioner.operations.deploy import DEPLOY
 from provisioner.operations.inspect import INSPECT, VERIFY
 from provisioner.operations.machines import new_operation
 from provisioner.operations.power import REBOOT, START, STOP
-from provisioner.operations.quarantine import QUARANTINE
+from provisioner.operations.quarantine import QUARANTINE, RETIRE
 from provisioner.operations.release import CLEAN, RELEASE
 from provisioner.operations.steps import table_of
 from provisioner.servers.model import ServerRecord
 from provisioner.servers.operation import NewOperation, OperationRecord, Outcome
 from provisioner.servers.states import FOLLOWS, Intent
 
-LISTS = (VERIFY, INSPECT, CLEAN, DEPLOY, START, STOP, REBOOT, RELEASE, QUARANTINE)
+LISTS = (VERIFY, INSPECT, CLEAN, DEPLOY, START, STOP, REBOOT, RELEASE, QUARANTINE, RETIRE)
 STEPS = table_of(LISTS)
 
 _BY_INTENT = MappingProxyType(

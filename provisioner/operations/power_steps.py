@@ -1,15 +1,16 @@
 """Steps that speak with the controller: off, on, boot device."""
 
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+import asyncio
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
 from provisioner.errors import ErrorCode, OperatorError, RackwrightError
-from provisioner.operations.conversation import Conversation
+from provisioner.operations.consoles import CONSOLE
 from provisioner.operations.doors import Work
 from provisioner.operations.port_steps import shut_all
 from provisioner.operations.steps import Step
+from provisioner.operations.talk import talk
 from provisioner.ports import BootDevice
 from provisioner.servers.model import Power, PowerReading
 from provisioner.store.waiting import stored
@@ -19,14 +20,6 @@ FENCE = "fence"
 """Arrival: off is confirmed, or the port is shut; `delete` waits for it."""
 FENCE_S = Seconds(8.0)
 """`delete` answers after ten seconds at the latest; the port must be shut by then."""
-
-
-@asynccontextmanager
-async def talk(work: Work) -> AsyncIterator[Conversation]:
-    """A conversation with the server's controller; its identity was compared first."""
-    password = await stored(work.doors.records.servers.password, work.server.name)
-    async with work.doors.conversations.to(work.server, password, source=work.source) as each:
-        yield each
 
 
 async def _remember(work: Work, reading: PowerReading) -> Mapping[str, Any]:
@@ -75,10 +68,22 @@ async def _fence(work: Work) -> Mapping[str, Any]:
 
 
 async def _on(work: Work) -> Mapping[str, Any]:
+    """On; its console is kept from here, as far as the controller delivers it."""
+    consoles = work.doors.consoles
+    before = await asyncio.to_thread(consoles.kept.read, work.operation.id, CONSOLE)
     async with talk(work) as controller:
         reading = await controller.reach_on(until=work.until)
+        stream = controller.console()
+        if stream is not None:
+            consoles.follow(work.server.name, work.operation.id, stream)
+            await asyncio.sleep(0)  # the stream begins while the conversation is open
     await stored(work.doors.records.servers.note_readings, {work.server.name: reading})
-    return {"power": reading.power, "at": reading.at}
+    return {
+        "power": reading.power,
+        "at": reading.at,
+        "console": stream is not None,
+        "console_offset": len(before),
+    }
 
 
 async def _on_to_network(work: Work) -> Mapping[str, Any]:

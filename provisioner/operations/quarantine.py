@@ -1,4 +1,4 @@
-"""Quarantine: off and cut off, as far as that can be had; the server stays dirty."""
+"""Quarantine and retirement: off and cut off, as far as that can be had."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,8 +6,8 @@ from typing import Any
 from provisioner.errors import RackwrightError
 from provisioner.operations import boot_steps, port_steps
 from provisioner.operations.doors import Work
-from provisioner.operations.power_steps import talk
 from provisioner.operations.steps import Step, StepList
+from provisioner.operations.talk import talk
 from provisioner.servers.states import Intent
 from provisioner.store.waiting import stored
 from provisioner.units import Seconds, WallSeconds
@@ -34,3 +34,5 @@ QUARANTINE = StepList(
     kind=Intent.QUARANTINE,
     steps=(boot_steps.WITHDRAW, OFF_OR_UNKNOWN, port_steps.TO_NOWHERE),
 )
+
+RETIRE = StepList(name="retire/1", kind=Intent.RETIRE, steps=(port_steps.AT_REST,))

@@ -200,6 +200,7 @@ class ServerRecord:
         driver: The controller library that verification found to work; None before.
         restore_policy: "stay-off", "refused: <why>" or "" before verification.
         baseline: The agent's facts at inspection; None before.
+        baseline_at: When they were taken; None before.
         reason: Why it is quarantined, or why the last attempt came back.
     """
 
@@ -219,6 +220,7 @@ class ServerRecord:
     kernel_arguments: str = ""
     console: str = "ttyS0"
     baseline: Inventory | None = None
+    baseline_at: WallSeconds | None = None
     excluded_disks: tuple[ExcludedDisk, ...] = ()
     maintenance: Maintenance | None = None
     health: tuple[str, ...] = ()

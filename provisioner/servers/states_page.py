@@ -24,8 +24,8 @@ def page() -> str:
     lines = [
         "# States of a server",
         "",
-        "Generated from provisioner/servers/states.py. Power, maintenance, health and dirty are fields of",
-        "their own, not states.",
+        "Generated from provisioner/servers/states.py. Power, maintenance, health and dirty are",
+        "fields of their own, not states.",
         "",
         "| state | meaning |",
         "|---|---|",
@@ -43,8 +43,9 @@ def page() -> str:
         lines.append(f"| {state} | {intent} | {move.during} | {ends} |")
     lines += [
         "",
-        "Endings: `done`; `input`, the request was wrong and power was not touched; `ours`, our side",
-        "failed; `machine`, the machine failed or nobody can tell; `person`, a person must decide.",
+        "Endings: `done`; `input`, the request was wrong and power was not touched; `ours`, our",
+        "side failed; `machine`, the machine failed or nobody can tell; `person`, a person must",
+        "decide.",
         "",
         "## What follows by itself",
         "",

@@ -1,0 +1,222 @@
+"""What operators see of operations, the catalogue and what was written down."""
+
+import io
+import json
+import tarfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from typing import Any, Protocol
+
+from provisioner.errors import ConflictError, ErrorCode, InputError
+from provisioner.operations.bell import Bell
+from provisioner.operations.consoles import Keepsakes
+from provisioner.operations.doors import Records
+from provisioner.operations.lists import LISTS, follow
+from provisioner.operations.machines import new_operation
+from provisioner.ports import Audit, Clock, ImageRecord
+from provisioner.servers.model import Pool
+from provisioner.servers.operation import Effect, OperationRecord, Status
+from provisioner.servers.states import next_move
+from provisioner.service.desk import (
+    Asked,
+    JournalCall,
+    OperationView,
+    Operator,
+    Readiness,
+    Stage,
+)
+from provisioner.store.waiting import stored
+from provisioner.units import OperationId, ServerName, WallSeconds
+
+
+class Kept(Keepsakes, Protocol):
+    """With the names of what is there."""
+
+    def names(self, operation: OperationId) -> tuple[str, ...]:
+        """What is kept of an operation."""
+        ...
+
+
+@dataclass(slots=True)
+class Operations:
+    """Implements the desk's part for operations."""
+
+    records: Records
+    audit: Audit
+    clock: Clock
+    bell: Bell
+    kept: Kept
+
+    async def operations(
+        self, *, open_only: bool, server: ServerName | None, most: int
+    ) -> tuple[OperationRecord, ...]:
+        """Newest first."""
+        every = self.records.operations.operations
+        return await stored(every, open_only=open_only, server=server, most=most)
+
+    async def operation(self, operation: OperationId) -> OperationView:
+        """One, with its stages."""
+        record = await stored(self.records.operations.operation, operation)
+        effects = await stored(self.records.effects.effects, operation)
+        return OperationView(record=record, stages=stages(record, effects, self.clock.wall()))
+
+    async def cancel(self, operation: OperationId, by: Operator, *, dry_run: bool) -> Asked:
+        """Seen before its next step."""
+        record = await stored(self.records.operations.operation, operation)
+        if record.status is not Status.OPEN:
+            raise ConflictError(ErrorCode.OPERATION_ENDED, f"the operation is {record.status}")
+        if not dry_run:
+            cancel = partial(
+                self.records.operations.cancel, operation, by.who(), follow, now=self.clock.wall()
+            )
+            await stored(cancel)
+            await stored(self.audit.audit, by.who(), "cancel", operation)
+            self.bell.closed(operation)
+        return Asked(text="cancelled before its next step", server=record.server, dry_run=dry_run)
+
+    async def retry(self, operation: OperationId, by: Operator, *, dry_run: bool) -> Asked:
+        """The same list again, where the server's state allows it."""
+        record = await stored(self.records.operations.operation, operation)
+        if record.status is Status.OPEN:
+            raise ConflictError(ErrorCode.STATE_CONFLICT, "the operation is still open")
+        steps = {each.name: each for each in LISTS}.get(record.steps_name)
+        server = await stored(self.records.servers.server, record.server)
+        if steps is None or record.allocation is not None:
+            raise ConflictError(
+                ErrorCode.STATE_CONFLICT, "an instance's operation is asked for again by its verb"
+            )
+        next_move(server.state, record.kind)
+        if dry_run:
+            return Asked(text="would be opened again", server=server.name, dry_run=True)
+        again = replace(new_operation(steps, by.who()), parameters=record.parameters)
+        now = self.clock.wall()
+        opened = await stored(self.records.operations.open, server.name, again, now=now)
+        await stored(self.audit.audit, by.who(), "retry", operation)
+        return Asked(text="opened again", server=server.name, dry_run=False, operation=opened.id)
+
+    async def bundle(self, operation: OperationId) -> bytes:
+        """A tar.gz of the record, its stages, and all files kept beside it."""
+        view = await self.operation(operation)
+        files = {
+            "operation.json": json.dumps(asdict(view), indent=2, default=str).encode(),
+            **{name: self.kept.read(operation, name) for name in self.kept.names(operation)},
+        }
+        made = io.BytesIO()
+        with tarfile.open(fileobj=made, mode="w:gz") as tar:
+            for name, content in files.items():
+                entry = tarfile.TarInfo(f"{operation}/{name}")
+                entry.size = len(content)
+                entry.mtime = int(view.record.opened_at)
+                tar.addfile(entry, io.BytesIO(content))
+        return made.getvalue()
+
+
+def stages(
+    record: OperationRecord, effects: tuple[Effect, ...], now: WallSeconds
+) -> tuple[Stage, ...]:
+    """Every step of the list with its times, those to come included. Pure."""
+    by_step = {each.step: each for each in effects}
+    return tuple(_stage(name, by_step.get(name), record, now) for name in record.steps)
+
+
+def _stage(name: str, effect: Effect | None, record: OperationRecord, now: WallSeconds) -> Stage:
+    if effect is None:
+        return Stage(name=name, began_at=None, ended_at=None, seconds=None)
+    until = effect.done or record.ended_at or now
+    return Stage(
+        name=name,
+        began_at=effect.begun,
+        ended_at=effect.done,
+        seconds=round(until - effect.begun, 3),
+        beginnings=effect.beginnings,
+    )
+
+
+@dataclass(slots=True)
+class Shelf:
+    """Implements the desk's part for pools and images."""
+
+    records: Records
+    audit: Audit
+
+    async def pools(self) -> tuple[Pool, ...]:
+        """All, by name."""
+        return await stored(self.records.catalogue.pools)
+
+    async def put_pool(self, pool: Pool, by: Operator) -> None:
+        """Make or replace; its map names imported images only."""
+        known = {each.name for each in await stored(self.records.catalogue.images)}
+        missing = sorted(set(pool.images.values()) - known)
+        if missing:
+            raise InputError(
+                ErrorCode.IMAGE_MISSING, f"not imported: {', '.join(missing)}; import them first"
+            )
+        await stored(self.records.catalogue.put_pool, pool)
+        await stored(self.audit.audit, by.who(), "put pool", pool.name)
+
+    async def images(self) -> tuple[ImageRecord, ...]:
+        """All, by name."""
+        return await stored(self.records.catalogue.images)
+
+    async def put_image(self, image: ImageRecord, by: Operator) -> None:
+        """Remember an imported image."""
+        if not (image.folder / "blocks.json").is_file():
+            raise InputError(ErrorCode.IMAGE_MISSING, f"no imported image lies in {image.folder}")
+        await stored(self.records.catalogue.put_image, image)
+        await stored(self.audit.audit, by.who(), "put image", image.name)
+
+
+class NotedCall(Protocol):
+    """One row of the journal."""
+
+    at: WallSeconds
+    server: ServerName
+    door: str
+    text: str
+    outcome: str
+
+
+class Journal(Protocol):
+    """Reads the journal of calls back."""
+
+    def calls(
+        self, *, server: ServerName | None, since: WallSeconds | None, most: int
+    ) -> Sequence[NotedCall]:
+        """The newest so many, oldest first."""
+        ...
+
+
+@dataclass(slots=True)
+class Written:
+    """Implements the desk's part for evidence, calls and health."""
+
+    records: Records
+    journal: Journal
+    held: str
+    missing: Callable[[], tuple[str, ...]]
+    left_alone: Callable[[], tuple[ServerName, ...]]
+
+    async def evidence(self) -> tuple[Mapping[str, Any], ...]:
+        """The whole chain."""
+        return await stored(self.records.evidence.records)
+
+    async def calls(
+        self, *, server: ServerName | None, since: WallSeconds, most: int
+    ) -> tuple[JournalCall, ...]:
+        """Of the journal, oldest first."""
+        found = await stored(self.journal.calls, server=server, since=since, most=most)
+        return tuple(
+            JournalCall(
+                at=each.at,
+                server=each.server,
+                door=each.door,
+                text=each.text,
+                outcome=each.outcome,
+            )
+            for each in found
+        )
+
+    async def readiness(self) -> Readiness:
+        """Asked now."""
+        return Readiness(held=self.held, missing=self.missing(), breakers=self.left_alone())

@@ -1,0 +1,157 @@
+"""What operators ask of servers: intents written down, never an act of its own."""
+
+from dataclasses import dataclass, replace
+from functools import partial
+
+from provisioner.errors import ConflictError, ErrorCode, InputError
+from provisioner.operations.doors import Records
+from provisioner.operations.inspect import INSPECT, VERIFY
+from provisioner.operations.machines import new_operation
+from provisioner.operations.quarantine import QUARANTINE, RETIRE
+from provisioner.operations.rehearsal import Rehearse
+from provisioner.operations.release import CLEAN
+from provisioner.operations.steps import StepList
+from provisioner.ports import Audit, Clock
+from provisioner.secret import Secret
+from provisioner.servers.manifest import ServerEntry
+from provisioner.servers.model import Maintenance, ServerRecord, State
+from provisioner.servers.operation import NewOperation
+from provisioner.servers.states import next_move
+from provisioner.service.desk import (
+    Asked,
+    EndMaintenance,
+    Inspect,
+    Maintain,
+    Operator,
+    PlannedStep,
+    Provide,
+    Quarantine,
+    Retire,
+    ServerAct,
+    Verify,
+)
+from provisioner.store.waiting import stored
+from provisioner.units import ServerName
+
+
+@dataclass(slots=True)
+class Servers:
+    """Implements the desk's part for servers.
+
+    Attributes:
+        rehearse: The steps and calls of a list, where all goes well.
+        held: Why nothing may change now (invariant 16), "" otherwise.
+    """
+
+    records: Records
+    audit: Audit
+    clock: Clock
+    rehearse: Rehearse
+    held: str = ""
+
+    async def servers(self) -> tuple[ServerRecord, ...]:
+        """All, by name."""
+        return await stored(self.records.servers.servers)
+
+    async def server(self, name: ServerName) -> ServerRecord:
+        """One of them."""
+        return await stored(self.records.servers.server, name)
+
+    async def enrol(
+        self, entry: ServerEntry, password: Secret, by: Operator, *, dry_run: bool
+    ) -> Asked:
+        """Remember it and open its verification."""
+        record = entry.record(self.clock.wall())
+        if await stored(self.records.catalogue.pool, record.pool) is None:
+            raise InputError(
+                ErrorCode.POOL_UNKNOWN, f"there is no pool {record.pool}: make it first"
+            )
+        if dry_run:
+            return await self._rehearsed(record, new_operation(VERIFY, by.who()), VERIFY)
+        self._not_held()
+        await stored(self.records.servers.enrol, record, password)
+        await stored(self.audit.audit, by.who(), "enrol", record.name)
+        return await self._open(record, VERIFY, by, "enrolled; its controller is being verified")
+
+    async def act(self, name: ServerName, act: ServerAct, by: Operator, *, dry_run: bool) -> Asked:
+        """Write the intent."""
+        record = await self.server(name)
+        if isinstance(act, Maintain | EndMaintenance):
+            return await self._maintain(record, act, by, dry_run=dry_run)
+        steps, text, parameters = _wanted(record, act)
+        next_move(record.state, steps.kind)  # refuses what leads nowhere
+        if dry_run:
+            operation = replace(new_operation(steps, by.who()), parameters=parameters)
+            return await self._rehearsed(record, operation, steps)
+        self._not_held()
+        await stored(self.audit.audit, by.who(), steps.name, name, str(parameters or ""))
+        return await self._open(record, steps, by, text, parameters)
+
+    async def _maintain(
+        self, record: ServerRecord, act: Maintain | EndMaintenance, by: Operator, *, dry_run: bool
+    ) -> Asked:
+        maintenance, text = None, "may be handed out again"
+        if isinstance(act, Maintain):
+            now = self.clock.wall()
+            maintenance = Maintenance(reason=act.reason, by=by.who(), since=now)
+            text = "is not handed out until its maintenance ends"
+        if not dry_run:
+            self._not_held()
+            change = partial(self.records.servers.change, record.name, maintenance=maintenance)
+            await stored(change)
+            await stored(self.audit.audit, by.who(), "maintenance", record.name, text)
+        return Asked(text=f"{record.name} {text}", server=record.name, dry_run=dry_run)
+
+    async def _open(
+        self,
+        record: ServerRecord,
+        steps: StepList,
+        by: Operator,
+        text: str,
+        parameters: dict[str, object] | None = None,
+    ) -> Asked:
+        operation = replace(new_operation(steps, by.who()), parameters=parameters or {})
+        now = self.clock.wall()
+        opened = await stored(self.records.operations.open, record.name, operation, now=now)
+        return Asked(
+            text=f"{record.name}: {text}",
+            server=record.name,
+            dry_run=False,
+            operation=opened.id,
+            steps=tuple(PlannedStep(name=name) for name in opened.steps),
+        )
+
+    async def _rehearsed(
+        self, record: ServerRecord, operation: NewOperation, steps: StepList
+    ) -> Asked:
+        planned = await self.rehearse(record, operation, steps)
+        return Asked(
+            text=f"{record.name}: {steps.name} would be opened",
+            server=record.name,
+            dry_run=True,
+            steps=planned,
+        )
+
+    def _not_held(self) -> None:
+        if self.held:
+            raise ConflictError(ErrorCode.SERVICE_HELD, f"the service is held: {self.held}")
+
+
+def _wanted(
+    record: ServerRecord, act: Verify | Inspect | Provide | Quarantine | Retire
+) -> tuple[StepList, str, dict[str, object]]:
+    """The list of steps that an act opens, what it says, and its parameters."""
+    match act:
+        case Verify():
+            return VERIFY, "its controller is being verified", {}
+        case Inspect():
+            return INSPECT, "is being inspected", {}
+        case Provide():
+            # one that was never inspected is looked at first; the wipe follows by itself
+            new = record.baseline is None or record.state is State.ENROLLED
+            steps = INSPECT if new else CLEAN
+            return steps, "is being wiped, then offered", {"erase": list(act.erase)}
+        case Quarantine():
+            return QUARANTINE, "goes off and into quarantine", {"reason": act.reason}
+        case Retire():
+            return RETIRE, "is out of service", {"reason": act.reason}

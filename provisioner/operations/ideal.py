@@ -1,0 +1,391 @@
+"""An outside that does as it is told: what a rehearsal walks through. Holds no resource.
+
+Product code, not a test's double: a dry run needs an outside without faults, and steps that
+cannot tell it from the real one.
+"""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
+from typing import Any
+
+from provisioner.hardware.inventory import Card, Cpu, Firmware, Inventory, System
+from provisioner.operations.bell import Bell
+from provisioner.operations.consoles import Consoles
+from provisioner.operations.doors import Records
+from provisioner.ports import BootDevice, BootSetting, CallJournal, Controller, PowerAct
+from provisioner.secret import Secret
+from provisioner.servers.model import (
+    ControllerAddress,
+    ControllerDriver,
+    ControllerIdentity,
+    FirmwareMode,
+    Placement,
+    PortPlacement,
+    Power,
+    ServerRecord,
+)
+from provisioner.servers.operation import AgentOrder, Effect, OperationRecord
+from provisioner.units import (
+    MacAddress,
+    MonotonicSeconds,
+    OperationId,
+    Seconds,
+    ServerName,
+    WallSeconds,
+)
+from provisioner.wipe.capabilities import Capabilities
+from provisioner.wipe.device_log import DeviceLog
+from provisioner.wipe.orders import (
+    ErasedDisk,
+    EraseOrder,
+    Erasures,
+    MarkOrder,
+    MethodRun,
+    RunStatus,
+    SurveyedDisk,
+    Surveys,
+    Verifications,
+    VerifiedDisk,
+    VerifyOrder,
+)
+from provisioner.wipe.samples import block_count, edges
+
+
+@dataclass(slots=True)
+class IdealClock:
+    """Waiting takes no time; it only makes it later."""
+
+    now: float
+
+    def wall(self) -> WallSeconds:
+        """As if all waits had been waited."""
+        return WallSeconds(self.now)
+
+    def monotonic(self) -> MonotonicSeconds:
+        """The same."""
+        return MonotonicSeconds(self.now)
+
+    async def sleep(self, duration: Seconds) -> None:
+        """At once."""
+        self.now += duration
+
+
+@dataclass(slots=True)
+class IdealController:
+    """Begins where the server was last seen."""
+
+    server: ServerRecord
+    power: Power
+
+    async def identity(self) -> ControllerIdentity:
+        """The one that is remembered."""
+        return self.server.identity or ControllerIdentity(system_uuid=None)
+
+    async def read_power(self) -> Power:
+        """As the buttons left it."""
+        return self.power
+
+    async def press(self, act: PowerAct) -> None:
+        """Does it."""
+        self.power = Power.OFF if act in {PowerAct.OFF, PowerAct.SOFT_OFF} else Power.ON
+
+    async def set_boot_once(self, device: BootDevice, mode: FirmwareMode) -> None:
+        """Accepted."""
+
+    async def read_boot(self) -> BootSetting:
+        """Says nothing: then nothing is read twice."""
+        return BootSetting(device=None)
+
+    async def close(self) -> None:
+        """Nothing to close."""
+
+    async def leave_nonce(self, nonce: bytes) -> str:
+        """Kept."""
+        del nonce
+        return "ipmi-sel" if self.server.driver is not ControllerDriver.SUSHY else "media"
+
+    async def remove_nonce(self) -> None:
+        """Gone."""
+
+    async def stay_off(self) -> None:
+        """Accepted."""
+
+
+class IdealControllerWithConsole(IdealController):
+    """IPMI has serial over LAN; what Redfish offers is not read yet."""
+
+    __slots__ = ()
+
+    async def stream(self) -> AsyncIterator[bytes]:
+        """A login prompt, then the end."""
+        yield b"login: "
+
+
+class IdealControllers:
+    """One server's, whose power is remembered from conversation to conversation."""
+
+    def __init__(self, server: ServerRecord) -> None:
+        known = server.power.power is Power.ON
+        kind = (
+            IdealController
+            if server.driver is ControllerDriver.SUSHY
+            else IdealControllerWithConsole
+        )
+        self._controller = kind(server=server, power=Power.ON if known else Power.OFF)
+
+    def open(
+        self,
+        address: ControllerAddress,
+        password: Secret,
+        driver: ControllerDriver,
+        *,
+        certificate_sha256: str | None,
+    ) -> Controller:
+        """Always the same one."""
+        del address, password, driver, certificate_sha256
+        return self._controller
+
+
+@dataclass(slots=True)
+class IdealPorts:
+    """Ports lead where they were sent."""
+
+    placed: dict[str, PortPlacement] = field(default_factory=dict)
+
+    async def read(self, port: str) -> PortPlacement:
+        """As placed."""
+        return self.placed.get(port, PortPlacement(placement=Placement.QUARANTINE))
+
+    async def place(self, port: str, wanted: PortPlacement) -> None:
+        """Placed."""
+        self.placed[port] = wanted
+
+
+class IdealOffers:
+    """Nobody is offered anything."""
+
+    async def offer(self, mac: MacAddress, server: ServerName) -> None:
+        """Noted by the step."""
+
+    async def withdraw(self, mac: MacAddress) -> None:
+        """Noted by the step."""
+
+    async def lines(self, mac: MacAddress, since: WallSeconds) -> tuple[str, ...]:
+        """None."""
+        del mac, since
+        return ()
+
+
+class IdealBell(Bell):
+    """Everything has arrived already."""
+
+    def __init__(self) -> None:
+        self.heard_at = {}
+
+    def ring(self, operation: OperationId, what: str) -> None:
+        """Nobody waits."""
+
+    def heard(self, operation: OperationId) -> None:
+        """Nobody is missed."""
+
+    def closed(self, operation: OperationId) -> None:
+        """Nobody waits."""
+
+    async def wait(self, operation: OperationId, what: str, *, until: WallSeconds) -> bool:
+        """At once."""
+        del operation, what, until
+        return True
+
+
+class IdealConsoles(Consoles):
+    """A console with a login prompt, wherever one is listened to."""
+
+    def __init__(self) -> None:
+        self.text = b""
+        super().__init__(kept=self)
+
+    def append(self, operation: OperationId, name: str, content: bytes) -> None:
+        """Remember it."""
+        del operation, name
+        self.text += content
+
+    def read(self, operation: OperationId, name: str) -> bytes:
+        """What was said so far."""
+        del operation, name
+        return self.text
+
+
+@dataclass(slots=True)
+class IdealAgent:
+    """Finds the baseline, and erases so that nothing speaks against it."""
+
+    server: ServerRecord
+
+    def facts(self) -> Inventory:
+        """The baseline; before there is one, the least that fits the enrolment."""
+        if self.server.baseline is not None:
+            return self.server.baseline
+        uuid = self.server.identity.system_uuid if self.server.identity else None
+        return Inventory(
+            system=System(uuid=uuid, serial=None, manufacturer=None, product=None),
+            firmware=Firmware(mode=self.server.firmware.value),
+            cpu=Cpu(vendor=None, model=None, sockets=1, threads=1),
+            memory_bytes=0,
+            disks=(),
+            nics=tuple(
+                Card(name="", mac=nic.mac, driver=None, link=True) for nic in self.server.nics
+            ),
+        )
+
+    def result(self, order: AgentOrder, nonce: str) -> dict[str, Any]:
+        """What a good agent answers to this order."""
+        match order.kind:
+            case "hello" | "inspect":
+                agent = {"version": "rehearsal", "boot_id": ""}
+                return {"facts": self.facts().to_json(), "agent": agent}
+            case "read_nonce":
+                return {"nonce": nonce}
+            case "mark":
+                return _surveyed(MarkOrder.from_json(order.parameters)).to_json()
+            case "erase":
+                return _erased(EraseOrder.from_json(order.parameters)).to_json()
+            case "verify":
+                return _verified(VerifyOrder.from_json(order.parameters)).to_json()
+            case _:
+                return {}
+
+
+def _surveyed(order: MarkOrder) -> Surveys:
+    return Surveys(
+        disks=tuple(
+            SurveyedDisk(
+                disk=disk,
+                path="",
+                capabilities=Capabilities(),
+                log=DeviceLog(),
+                marks=(),
+                looked_at=0,
+            )
+            for disk in order.disks
+        )
+    )
+
+
+def _erased(order: EraseOrder) -> Erasures:
+    return Erasures(
+        disks=tuple(
+            ErasedDisk(
+                disk=each.disk,
+                path="",
+                capabilities=Capabilities(),
+                runs=tuple(
+                    MethodRun(
+                        method=method,
+                        status=RunStatus.DONE,
+                        commands=(),
+                        begun_ms=0,
+                        ended_ms=0,
+                        canaries_written=order.canaries,
+                        canaries_kept=order.canaries,
+                        canaries_left=0,
+                    )
+                    for method in each.methods
+                ),
+                edges_zeroed=True,
+                log=DeviceLog(),
+            )
+            for each in order.disks
+        )
+    )
+
+
+def _verified(order: VerifyOrder) -> Verifications:
+    return Verifications(
+        disks=tuple(
+            VerifiedDisk(
+                disk=each.disk,
+                path="",
+                blocks=block_count(each.disk.bytes),
+                samples=min(order.samples, block_count(each.disk.bytes)),
+                unwiped=0,
+                zeros=0,
+                edges_bytes=sum(end - start for start, end in edges(each.disk.bytes)),
+                edges_unwiped=0,
+                marks_checked=len(each.marks),
+                marks_left=0,
+                canaries_checked=order.canaries * each.turns,
+                canaries_left=0,
+                read_errors=0,
+                first_unwiped=None,
+                ms=0,
+                log=DeviceLog(),
+            )
+            for each in order.disks
+        )
+    )
+
+
+@dataclass(slots=True)
+class IdealRecords:
+    """A store that forgets everything at the end; pools and images are the real ones."""
+
+    server: ServerRecord
+    operation: OperationRecord
+    agent: IdealAgent
+    real: Records
+    found: dict[str, dict[str, Any]] = field(default_factory=dict)
+    _orders: dict[str, AgentOrder] = field(default_factory=dict)
+    _effects: list[Effect] = field(default_factory=list)
+
+    def done(self, effect: Effect) -> None:
+        """A step has ended."""
+        self._effects.append(effect)
+
+    def as_records(self, calls: CallJournal) -> SimpleNamespace:
+        """Only what steps ask of the store, under the same names."""
+        return SimpleNamespace(
+            servers=SimpleNamespace(
+                server=lambda _name: self.server,
+                password=lambda _name: Secret(""),
+                note_readings=_forget,
+                change=self._change,
+            ),
+            allocations=SimpleNamespace(mark=_forget),
+            operations=SimpleNamespace(operation=lambda _id: self.operation),
+            effects=SimpleNamespace(effects=lambda _id: tuple(self._effects)),
+            boots=SimpleNamespace(open_boot=_forget, change_boot=_forget),
+            orders=SimpleNamespace(put_order=self._put, order=self._order),
+            seeds=SimpleNamespace(seed=lambda _id: b"", drop_seed=_forget),
+            evidence=SimpleNamespace(append_and_clean=lambda _id, _document: "rehearsed"),
+            catalogue=self.real.catalogue,
+            calls=calls,
+        )
+
+    def _change(self, _name: ServerName, **fields: Any) -> None:  # noqa: ANN401
+        self.server = replace(self.server, **fields)
+
+    def _put(self, order: AgentOrder) -> AgentOrder:
+        nonce = str(self.found.get("network-first", {}).get("nonce", ""))
+        result = self.agent.result(order, nonce)
+        return self._orders.setdefault(order.step, replace(order, ok=True, result=result))
+
+    def _order(self, operation: OperationId, step: str) -> AgentOrder | None:
+        if step == "hello" and step not in self._orders:
+            self._put(_hello(operation, self.operation))
+        return self._orders.get(step)
+
+
+def _hello(operation: OperationId, record: OperationRecord) -> AgentOrder:
+    return AgentOrder(
+        operation=operation,
+        step="hello",
+        number=0,
+        epoch=record.epoch,
+        kind="hello",
+        parameters={},
+    )
+
+
+def _forget(*_arguments: object, **_fields: object) -> None:
+    """Written nowhere."""

@@ -1,0 +1,114 @@
+"""A dry run: the very steps of an operation, walked through doors that change nothing.
+
+No description of a step can drift from the step, since the step itself is run: against a
+controller, ports, agent and records that do as they are told and note every call. Nothing is
+written, nobody is called.
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from provisioner.operations.conversation import Conversations
+from provisioner.operations.doors import Doors, Records, Site, Work
+from provisioner.operations.ideal import (
+    IdealAgent,
+    IdealBell,
+    IdealClock,
+    IdealConsoles,
+    IdealControllers,
+    IdealOffers,
+    IdealPorts,
+    IdealRecords,
+)
+from provisioner.operations.steps import StepList
+from provisioner.ports import Clock
+from provisioner.servers.model import ServerRecord
+from provisioner.servers.operation import Effect, NewOperation, OperationRecord, Status
+from provisioner.service.desk import PlannedCall, PlannedStep
+from provisioner.units import ServerName, WallSeconds
+
+Rehearse = Callable[[ServerRecord, NewOperation, StepList], Awaitable[tuple[PlannedStep, ...]]]
+
+
+@dataclass(slots=True)
+class CallsNoted:
+    """The journal of a rehearsal: calls of the step that runs now."""
+
+    now: list[PlannedCall] = field(default_factory=list)
+
+    def call(self, server: ServerName, door: str, text: str, outcome: str) -> None:
+        """Note one call; asking the same again and again is one line."""
+        del server, outcome
+        planned = PlannedCall(door=door, text=text)
+        if not self.now or self.now[-1] != planned:
+            self.now.append(planned)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rehearsal:
+    """Walks lists of steps.
+
+    Attributes:
+        records: Read only: pools and images are the real ones.
+    """
+
+    records: Records
+    clock: Clock
+    site: Site
+
+    async def __call__(
+        self, server: ServerRecord, new: NewOperation, steps: StepList
+    ) -> tuple[PlannedStep, ...]:
+        """Every step with its calls, in the order of a run where all goes well."""
+        calls, clock = CallsNoted(), IdealClock(self.clock.wall())
+        record = _as_opened(server, new, clock.wall())
+        ideal = IdealRecords(
+            server=server, operation=record, agent=IdealAgent(server), real=self.records
+        )
+        doors = Doors(
+            records=cast("Records", ideal.as_records(calls)),
+            conversations=Conversations(IdealControllers(server), clock, calls, jitter=lambda: 0.0),
+            ports=IdealPorts(),
+            offers=IdealOffers(),
+            clock=clock,
+            bell=IdealBell(),
+            consoles=IdealConsoles(),
+            site=self.site,
+        )
+        planned = []
+        for step in steps.steps:
+            calls.now = []
+            begun = clock.wall()
+            work = Work(
+                doors=doors,
+                operation=record,
+                server=ideal.server,
+                allocation=None,
+                step=step.name,
+                begun=begun,
+                until=WallSeconds(begun + step.limit + step.waits(self.site.times)),
+                found=dict(ideal.found),
+            )
+            result: dict[str, Any] = dict(await step.act(work))
+            ideal.found[step.name] = result
+            ideal.done(
+                Effect(step=step.name, begun=begun, again=False, done=clock.wall(), result=result)
+            )
+            planned.append(PlannedStep(name=step.name, calls=tuple(calls.now)))
+        return tuple(planned)
+
+
+def _as_opened(server: ServerRecord, new: NewOperation, now: WallSeconds) -> OperationRecord:
+    return OperationRecord(
+        id=new.id,
+        kind=new.kind,
+        steps_name=new.steps_name,
+        steps=new.steps,
+        server=server.name,
+        epoch=server.epoch,
+        who=new.who,
+        status=Status.OPEN,
+        opened_at=now,
+        parameters=new.parameters,
+    )

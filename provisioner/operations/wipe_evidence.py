@@ -1,0 +1,100 @@
+"""The document of a wipe, from what the operation's steps found."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from provisioner.evidence.document import (
+    Baseline,
+    IdentityClass,
+    Obtained,
+    Reason,
+    Span,
+    Subject,
+    Times,
+    wipe_document,
+)
+from provisioner.hardware.inventory import Disk
+from provisioner.operations.boot_steps import facts_of
+from provisioner.operations.doors import Work
+from provisioner.servers.operation import Effect
+from provisioner.store.waiting import stored
+from provisioner.units import WallSeconds
+from provisioner.wipe.judge import DiskVerdict
+
+COMPARED = ("system uuid", "system serial", "firmware mode", "network cards", "disks", "disk sizes")
+
+
+async def document_of(work: Work, disks: Sequence[tuple[Disk, DiskVerdict]]) -> dict[str, Any]:
+    """Signed as it stands here; nothing in it is a guess."""
+    effects = {
+        each.step: each
+        for each in await stored(work.doors.records.effects.effects, work.operation.id)
+    }
+    facts = await facts_of(work)
+    identity = work.server.identity
+    return wipe_document(
+        subject=Subject(
+            site=work.doors.site.name,
+            server=work.server.name,
+            pool=work.server.pool,
+            system=facts.system,
+            controller_uuid=identity.system_uuid if identity else None,
+        ),
+        obtained=await _obtained(work, effects),
+        reason=_reason(work),
+        times=_times(effects),
+        baseline=Baseline(
+            taken=work.server.baseline_at or WallSeconds(0.0),
+            compared=COMPARED,
+            excluded=work.server.excluded_disks,
+        ),
+        disks=disks,
+    )
+
+
+async def _obtained(work: Work, effects: dict[str, Effect]) -> Obtained:
+    boot, ramdisk = effects["network-first"].result, work.doors.site.ramdisk
+    identity = IdentityClass(effects["same-machine"].result["identity"])
+    hello = await stored(work.doors.records.orders.order, work.operation.id, "hello")
+    way = boot["nonce_kept"] if identity is IdentityClass.NONCE else "system uuid"
+    return Obtained(
+        identity_class=identity,
+        identity_way=str(way),
+        boot_path=f"network boot over {work.server.provisioning_nic().mac}",
+        boot_override=(
+            f"read back: {boot['device']}" if boot["reported"] else "this controller does not say"
+        ),
+        kernel_sha256=ramdisk.kernel_sha256,
+        ramdisk_sha256=ramdisk.digest,
+        site_initrd_sha256=work.doors.site.site_initrd_sha256,
+        agent_version=str(hello.result["agent"]["version"]) if hello else "unknown",
+    )
+
+
+def _reason(work: Work) -> Reason:
+    allocation = work.allocation
+    return Reason(
+        who=work.operation.who,
+        why=allocation.end_reason if allocation else f"{work.operation.kind} before use",
+        operation=work.operation.id,
+        instance=f"{allocation.key.site}/{allocation.key.instance}" if allocation else None,
+        allocation=allocation.id if allocation else None,
+    )
+
+
+def _times(effects: dict[str, Effect]) -> Times:
+    off = max(
+        (effects[name] for name in ("off-for-good", "off") if name in effects),
+        key=lambda each: each.begun,
+    )
+    on = effects["on-to-network"]
+    return Times(
+        off=Span(begun=WallSeconds(off.result["at"]), ended=on.begun),
+        marked=_span(effects["mark"]),
+        erased=_span(effects["erase"]),
+        verified=_span(effects["verify"]),
+    )
+
+
+def _span(effect: Effect) -> Span:
+    return Span(begun=effect.begun, ended=effect.done or effect.begun)

@@ -1,0 +1,181 @@
+"""Steps that erase every disk of a server, prove it, and sign the proof."""
+
+import secrets
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from provisioner.errors import ErrorCode, InputError, OperatorError
+from provisioner.hardware.inventory import Disk, Transport
+from provisioner.operations.agent_orders import order
+from provisioner.operations.boot_steps import facts_of
+from provisioner.operations.doors import Work
+from provisioner.operations.endings import NeedsPersonError
+from provisioner.operations.steps import Step
+from provisioner.operations.wipe_evidence import document_of
+from provisioner.servers.model import Pool
+from provisioner.servers.root_disk import own_disks
+from provisioner.store.waiting import stored
+from provisioner.units import Seconds
+from provisioner.wipe.choose import choose, leaves
+from provisioner.wipe.judge import DiskVerdict, DiskWipe, WipePolicy, judge
+from provisioner.wipe.method import WipeClass
+from provisioner.wipe.orders import (
+    DiskReference,
+    DiskToErase,
+    DiskToVerify,
+    EraseOrder,
+    Erasures,
+    MarkOrder,
+    Surveys,
+    Verifications,
+    VerifyOrder,
+)
+
+KEY_BYTES = 32
+
+
+async def media_of(work: Work) -> tuple[Disk, ...]:
+    """The server's own media: all that are wiped, and all that the evidence must name."""
+    facts = await facts_of(work)
+    own = own_disks(facts.disks, work.server.excluded_disks)
+    removable = [
+        disk
+        for disk in facts.disks
+        if disk not in own
+        and not disk.read_only
+        and disk.transport is not Transport.OPTICAL
+        and disk.wwn not in {each.wwn for each in work.server.excluded_disks}
+    ]
+    if removable:  # writable, and nobody has said whose it is (invariant 7)
+        names = ", ".join(disk.serial or disk.name for disk in removable)
+        raise OperatorError(
+            ErrorCode.WIPE_METHOD_MISSING,
+            f"a removable medium could hold data and is not wiped: {names}; take it out, "
+            "or list it as excluded",
+        )
+    return own
+
+
+async def policy_of(work: Work) -> WipePolicy:
+    """What the pool asks of every disk."""
+    pool = await stored(work.doors.records.catalogue.pool, work.server.pool) or Pool(
+        name=work.server.pool
+    )
+    return WipePolicy(
+        at_least=pool.policy.wipe_methods,
+        wipe_class=WipeClass(pool.policy.wipe_class),
+        allow_unerasable=pool.policy.unerasable == "list",
+    )
+
+
+async def _mark(work: Work) -> Mapping[str, Any]:
+    """Read only: what each disk can do, and where the old owner's data lies."""
+    references = tuple(DiskReference.of(disk) for disk in await media_of(work))
+    given = MarkOrder(disks=references, key=secrets.token_hex(KEY_BYTES))
+    return await order(work, "mark", given.to_json())
+
+
+async def _erase(work: Work) -> Mapping[str, Any]:
+    policy = await policy_of(work)
+    surveys = Surveys.from_json(work.found[MARK.name])
+    disks = []
+    for survey in surveys.disks:
+        choice = choose(survey.capabilities, at_least=policy.at_least, wipe_class=policy.wipe_class)
+        if choice.methods:
+            disks.append(DiskToErase(disk=survey.disk, methods=choice.methods))
+    given = EraseOrder(disks=tuple(disks), key=await _key(work))
+    return await order(work, "erase", given.to_json())
+
+
+async def _verify(work: Work) -> Mapping[str, Any]:
+    surveys = {each.disk: each for each in Surveys.from_json(work.found[MARK.name]).disks}
+    erased = Erasures.from_json(work.found[ERASE.name]).disks
+    disks = tuple(
+        DiskToVerify(
+            disk=each.disk,
+            leaves=leaves(tuple(run.method for run in each.runs)),
+            turns=len(each.runs),
+            marks=surveys[each.disk].marks,
+        )
+        for each in erased
+    )
+    return await order(work, "verify", VerifyOrder(disks=disks, key=await _key(work)).to_json())
+
+
+async def _key(work: Work) -> str:
+    """Of this wipe: as the first of its orders was given, whichever run of the step gave it."""
+    given = await stored(work.doors.records.orders.order, work.operation.id, MARK.name)
+    if given is None:
+        raise OperatorError(ErrorCode.CANNOT_TELL, "the order that marks the disks is gone")
+    return MarkOrder.from_json(given.parameters).key
+
+
+async def _sign(work: Work) -> Mapping[str, Any]:
+    """Everything held against what was reported; then signed, chained, and dirty is cleared."""
+    disks = await media_of(work)
+    verdicts = await _verdicts(work)
+    findings = [finding for verdict in verdicts for finding in verdict.findings]
+    if findings:
+        lines = "; ".join(finding.text for finding in findings)
+        raise OperatorError(ErrorCode(findings[0].code), findings[0].text, lines)
+    by_reference = {DiskReference.of(disk): disk for disk in disks}
+    missing = [r.label() for r in by_reference if r not in {v.wipe.disk for v in verdicts}]
+    if missing:
+        raise OperatorError(ErrorCode.WIPE_NOT_PROVEN, f"not wiped at all: {', '.join(missing)}")
+    pairs = [(by_reference[verdict.wipe.disk], verdict) for verdict in verdicts]
+    document = await document_of(work, pairs)
+    append = partial(work.doors.records.evidence.append_and_clean, work.operation.id, document)
+    record = await stored(append)
+    return {"evidence": record, "class": document["class"]}
+
+
+async def _verdicts(work: Work) -> list[DiskVerdict]:
+    policy = await policy_of(work)
+    erased = {each.disk: each for each in Erasures.from_json(work.found[ERASE.name]).disks}
+    verified = {each.disk: each for each in Verifications.from_json(work.found[VERIFY.name]).disks}
+    return [
+        judge(
+            DiskWipe(
+                disk=survey.disk,
+                survey=survey,
+                choice=choose(
+                    survey.capabilities, at_least=policy.at_least, wipe_class=policy.wipe_class
+                ),
+                erased=erased.get(survey.disk),
+                verified=verified.get(survey.disk),
+            ),
+            policy,
+        )
+        for survey in Surveys.from_json(work.found[MARK.name]).disks
+    ]
+
+
+async def _blank(work: Work) -> Mapping[str, Any]:
+    """Disks that carry something are not erased before a person says so (13)."""
+    facts = await facts_of(work)
+    said = set(work.operation.parameters.get("erase", ()))
+    own = own_disks(facts.disks, work.server.excluded_disks)
+    unknown = said - {disk.serial for disk in own}
+    if unknown:
+        raise InputError(
+            ErrorCode.DISK_NOT_FOUND, f"no disk with serial {', '.join(sorted(unknown))}"
+        )
+    full = [disk for disk in own if disk.has_partition_table and disk.serial not in said]
+    if full:
+        serials = " ".join(disk.serial or disk.name for disk in full)
+        raise NeedsPersonError(
+            ErrorCode.STATE_CONFLICT,
+            f"disks carry data; to erase them: rackwright server provide {work.server.name} "
+            f"--erase {serials}",
+        )
+    return {}
+
+
+# An overwrite of the largest disks in use (30 TB at 200 MB/s) takes 42 hours.
+ERASE_S = Seconds(72 * 3600.0)
+BLANK = Step(name="blank-or-told", act=_blank, limit=Seconds(60.0))
+MARK = Step(name="mark", act=_mark, limit=Seconds(900.0))
+ERASE = Step(name="erase", act=_erase, limit=ERASE_S)
+VERIFY = Step(name="verify", act=_verify, limit=Seconds(6 * 3600.0))
+SIGN = Step(name="sign", act=_sign, limit=Seconds(120.0))
