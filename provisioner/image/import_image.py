@@ -151,7 +151,7 @@ class Importer:
             folder=work,
             # one byte more than is taken, so that too large is seen as such
             file_bytes=limits.image_bytes + 1,
-            cpu_s=int(limits.unpacking),
+            cpu_s=int(limits.unpacking) + 1,
             is_root=os.geteuid() == 0,
         )
         confined.give_output(raw)
