@@ -158,6 +158,9 @@ def test_the_disks_own_log_is_read_as_far_as_there_is_one(name, log):
     assert parse_smartctl(said(f"smartctl.{name}.json")) == log
 
 
+NAMES = st.sampled_from(["nvme", "ata", "scsi", "read_only", "oacs", "discard_max_bytes", "x"])
+
+
 @given(st.text())
 def test_no_text_breaks_a_parser(text):
     parse_nvme(text, text, text.encode())
@@ -168,8 +171,9 @@ def test_no_text_breaks_a_parser(text):
 
 @given(
     st.recursive(
-        st.none() | st.booleans() | st.integers() | st.text(),
-        lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+        st.none() | st.booleans() | st.integers() | st.text(max_size=4),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=3),
+        max_leaves=6,
     )
 )
 def test_no_tree_breaks_the_reading_of_capabilities(tree):

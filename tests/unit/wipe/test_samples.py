@@ -109,7 +109,18 @@ def test_what_a_block_may_look_like(block, allowed):
 
 def test_random_blocks_are_noise():
     generator = random.Random(7)
-    assert all(is_noise(generator.randbytes(BLOCK_BYTES)) for _ in range(300))
+    assert all(is_noise(generator.randbytes(BLOCK_BYTES)) for _ in range(2000))
+
+
+@pytest.mark.parametrize("width", [2, 4, 8])
+def test_a_table_of_numbers_is_no_noise_although_some_of_its_bytes_are_random(width):
+    generator = random.Random(width)
+    numbers = (generator.randrange(1 << (8 * width - 8)) for _ in range(BLOCK_BYTES // width))
+    assert not is_noise(b"".join(number.to_bytes(width, "little") for number in numbers))
+
+
+def test_a_block_that_is_noise_in_part_is_no_noise():
+    assert not is_noise(NOISE[: BLOCK_BYTES * 3 // 4] + bytes(BLOCK_BYTES // 4))
 
 
 def test_canaries_differ_by_key_disk_turn_and_number_and_are_never_stored():
