@@ -4,29 +4,22 @@ Standard library only. Nothing that it receives is executed or put into a comman
 """
 
 import contextlib
+import importlib
 import sys
 import threading
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from provisioner.agent import power
 from provisioner.agent.blobs import Blobs
-from provisioner.agent.boot_order import set_boot_order
 from provisioner.agent.calls import Calls, Pace, RefusedError
 from provisioner.agent.connection import Connections, pinned_context
-from provisioner.agent.erase import erase
-from provisioner.agent.facts import read_facts
+from provisioner.agent.facts import read_facts, read_text
 from provisioner.agent.link import ServiceLink
 from provisioner.agent.loop import AgentLoop
-from provisioner.agent.marks import mark
-from provisioner.agent.nonce import read_nonce
 from provisioner.agent.order import Link, Order
 from provisioner.agent.reports import Reports
 from provisioner.agent.settings import AUTHORITY, SITE, AgentSettings, parse_settings
-from provisioner.agent.verify import verify
-from provisioner.agent.write_image import write_image
-from provisioner.agent.write_seed import write_seed
 
 _BAD_SETTINGS = 64
 
@@ -36,17 +29,30 @@ def inspect(_parameters: Mapping[str, Any], _link: Link) -> dict[str, Any]:
     return {"facts": read_facts().to_json()}
 
 
+def _loaded_late(module: str, function: str) -> Order:
+    """An order whose module is imported when it is asked for.
+
+    A third of the time from /init to the agent's hello would be imports that no hello needs.
+    """
+
+    def order(parameters: Mapping[str, Any], link: Link) -> dict[str, Any]:
+        found: Order = getattr(importlib.import_module(f"provisioner.agent.{module}"), function)
+        return found(parameters, link)
+
+    return order
+
+
 ORDERS: Mapping[str, Order] = {
-    "erase": erase,
+    "erase": _loaded_late("erase", "erase"),
     "inspect": inspect,
-    "mark": mark,
+    "mark": _loaded_late("marks", "mark"),
     "power_off": power.agree,
-    "read_nonce": read_nonce,
+    "read_nonce": _loaded_late("nonce", "read_nonce"),
     "reboot": power.agree,
-    "set_boot_order": set_boot_order,
-    "verify": verify,
-    "write_image": write_image,
-    "write_seed": write_seed,
+    "set_boot_order": _loaded_late("boot_order", "set_boot_order"),
+    "verify": _loaded_late("verify", "verify"),
+    "write_image": _loaded_late("write_image", "write_image"),
+    "write_seed": _loaded_late("write_seed", "write_seed"),
 }
 LAST_ACTS = {"power_off": power.switch_off, "reboot": power.restart}
 
@@ -76,12 +82,12 @@ def main() -> int:
 def _settings() -> AgentSettings:
     site = ""
     with contextlib.suppress(FileNotFoundError):
-        site = Path(SITE).read_text(encoding="utf-8")
-    return parse_settings(Path("/proc/cmdline").read_text(encoding="ascii", errors="replace"), site)
+        site = read_text(SITE)
+    return parse_settings(read_text("/proc/cmdline"), site)
 
 
 def _boot_id() -> str:
-    return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    return read_text("/proc/sys/kernel/random/boot_id").strip()
 
 
 if __name__ == "__main__":

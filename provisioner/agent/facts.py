@@ -1,10 +1,14 @@
-"""What this server is made of, read from its kernel. Standard library only."""
+"""What this server is made of, read from its kernel.
+
+Standard library only.
+
+Without pathlib: it is imported before the agent's hello, and costs a tenth of a second there.
+"""
 
 import contextlib
 import errno
 import os
 import time
-from pathlib import Path
 
 from provisioner.hardware.disks import Edges, read_disks
 from provisioner.hardware.inventory import Inventory
@@ -25,6 +29,12 @@ _MEDIA_WITHIN_S = 10.0
 _LOOK_AGAIN_S = 0.25
 
 
+def read_text(path: str) -> str:
+    """A small text file, whatever bytes are in it."""
+    with open(path, encoding="utf-8", errors="replace") as file:  # noqa: PTH123
+        return file.read()
+
+
 class KernelTree:
     """hardware.tree.Tree over /sys."""
 
@@ -35,7 +45,7 @@ class KernelTree:
     def read(self, path: str) -> bytes | None:
         """The first 64 KiB; drivers answer some files with errors, which is "nothing" too."""
         try:
-            with Path(self._root, path).open("rb", buffering=0) as file:
+            with open(f"{self._root}/{path}", "rb", buffering=0) as file:  # noqa: PTH123
                 return file.read(_MOST_BYTES)
         except OSError:
             return None
@@ -62,8 +72,8 @@ def read_facts() -> Inventory:
     return Inventory(
         system=read_system(tree),
         firmware=read_firmware(tree),
-        cpu=parse_cpus(Path("/proc/cpuinfo").read_text(encoding="ascii", errors="replace")),
-        memory_bytes=parse_memory(Path("/proc/meminfo").read_text(encoding="ascii")),
+        cpu=parse_cpus(read_text("/proc/cpuinfo")),
+        memory_bytes=parse_memory(read_text("/proc/meminfo")),
         disks=read_disks(tree, read_edges),
         nics=read_cards(tree),
         pci=read_pci(tree),

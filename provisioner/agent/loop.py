@@ -9,7 +9,6 @@ Standard library only.
 import json
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -106,6 +105,8 @@ class AgentLoop:
     def _carry_out(self, given: Given) -> dict[str, Any]:
         """The result to post. One order at a time; while it runs, another thread reports."""
         self._link.journal(f"order {given.number}: {given.kind}")
+        from concurrent.futures import ThreadPoolExecutor  # not before the hello: it is slow
+
         self._reports.begin(given.number, given.epoch)
         with ThreadPoolExecutor(max_workers=1, thread_name_prefix="order") as thread:
             running = thread.submit(self._perform, given)

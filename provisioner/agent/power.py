@@ -5,7 +5,6 @@ medium; sysrq would not.
 """
 
 import os
-import subprocess
 from collections.abc import Mapping
 from typing import Any
 
@@ -28,5 +27,7 @@ def restart() -> None:
 
 
 def _end(program: str) -> None:
+    import subprocess  # not before the hello: it is slow
+
     os.sync()
     subprocess.run([program, "-f"], stdin=subprocess.DEVNULL, check=False)

@@ -78,7 +78,8 @@ class Reports:
     def journal(self, line: str) -> None:
         """Print it on the console, and keep it for the next round."""
         clean = "".join(each if each.isprintable() else "?" for each in line[:_MOST_LINE])
-        print(f"agent: {clean}", flush=True)  # noqa: T201 the console is the agent's log
+        up = time.clock_gettime(time.CLOCK_BOOTTIME)
+        print(f"agent [{up:.2f}] {clean}", flush=True)  # noqa: T201 the console is its log
         with self._lock:
             self._lines.append(clean)
 

@@ -7,6 +7,8 @@ Standard library only, and a file of its own, since another Python than ours run
 """
 
 import ast
+import codecs
+import contextlib
 import importlib
 import importlib.util
 import py_compile
@@ -25,7 +27,9 @@ def main(argv: list[str]) -> int:
 def _print_modules(library: Path, sources: Path, names: list[str]) -> int:
     """Print the files below `library` that the packages in `sources` and `names` import."""
     for source in sorted(sources.rglob("*.py")):
-        names += _imports(ast.parse(source.read_text(encoding="utf-8")))
+        tree = ast.parse(source.read_text(encoding="utf-8"))
+        names += _imports(tree)
+        _load_codecs(tree)
     ours = {each.name for each in sources.iterdir()}
     for name in sorted(set(names)):
         if name.partition(".")[0] not in ours:
@@ -60,6 +64,14 @@ def _imports(tree: ast.Module) -> Iterator[str]:
                 name = f"{node.module}.{each.name}"
                 if _is_module(node.module, name):
                     yield name
+
+
+def _load_codecs(tree: ast.Module) -> None:
+    """Load every codec that a text of the source might name: they are found by name only."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            with contextlib.suppress(LookupError, ValueError):
+                codecs.lookup(node.value)
 
 
 def _is_module(parent: str, name: str) -> bool:
