@@ -283,6 +283,37 @@ class CallJournal(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """One call as the journal has it.
+
+    Attributes:
+        operation: The one that was open on the server then; None between operations.
+    """
+
+    at: WallSeconds
+    server: ServerName
+    operation: OperationId | None
+    door: str
+    text: str
+    outcome: str
+
+
+class CallHistory(Protocol):
+    """The journal read back."""
+
+    def calls(
+        self,
+        *,
+        server: ServerName | None = None,
+        operation: OperationId | None = None,
+        since: WallSeconds | None = None,
+        most: int = 1000,
+    ) -> tuple[Call, ...]:
+        """Of a server, or of an operation, the newest so many; oldest first."""
+        ...
+
+
 # --- network ------------------------------------------------------------------------------------
 class SwitchPorts(Protocol):
     """The ports behind the servers' cards."""
@@ -464,10 +495,16 @@ class Allocations(Protocol):
         operation: NewOperation,
         *,
         now: WallSeconds,
+        on: ServerName | None = None,
     ) -> Allocation:
         """Take over the reservation, or reserve, and open the deployment, in one transaction.
 
-        A living allocation past RESERVED is answered as it is, and nothing is opened.
+        A living allocation past RESERVED is answered as it is, and nothing is opened: its
+        `operation` is then another one. `on` is the server that the operation was prepared
+        for (its seed carries that server's MACs).
+
+        Raises:
+            ConflictError: INSTANCE_BUSY: it would have been another server than `on`.
         """
         ...
 
@@ -479,10 +516,13 @@ class Allocations(Protocol):
         *,
         tombstone: bool,
         now: WallSeconds,
+        still: Callable[[Allocation], bool] | None = None,
     ) -> Allocation | None:
         """End the living allocation and open its server's release, in one transaction.
 
         A QUARANTINED server stays so. RESERVED and never powered: AVAILABLE, nothing opened.
+        Timers give `still`: asked in the transaction, False leaves everything as it is. None
+        is answered where nothing was ended.
         """
         ...
 
@@ -499,7 +539,7 @@ class Allocations(Protocol):
         ...
 
     def failure(self, key: InstanceKey) -> Failure | None:
-        """How its last operation failed; None where it did not."""
+        """How its last deployment or power operation failed; None where it did not."""
         ...
 
 
@@ -537,9 +577,21 @@ class Operations(Protocol):
         """Progress, as the agent acknowledged it."""
         ...
 
-    def cancel(self, operation: OperationId, who: str, *, now: WallSeconds) -> None:
-        """Mark as cancelled: seen before each step, quarantine follows where power was touched."""
+    def cancel(
+        self, operation: OperationId, who: str, follow: "FollowUp", *, now: WallSeconds
+    ) -> None:
+        """Close as cancelled; seen before each step. Once one has begun, quarantine follows.
+
+        What `follow` makes begins when the running act has ended.
+
+        Raises:
+            ConflictError: OPERATION_ENDED.
+        """
         ...
+
+
+FollowUp = Callable[[OperationRecord, Outcome], Callable[[ServerRecord], NewOperation] | None]
+"""What is opened in the transaction that ends an operation with this outcome; pure."""
 
 
 class Effects(Protocol):
@@ -600,7 +652,11 @@ class Boots(Protocol):
         ...
 
     def hand_out(self, mac: str, token_sha256: str, *, now: WallSeconds) -> bool:
-        """Take the one script of this boot, atomically; False: no window, or already taken."""
+        """Take the one script of this boot, atomically; False: no window, or already taken.
+
+        The token is made when the script is: a boot that was opened with token_sha256 "" gets
+        this one. One that was opened with a token accepts only that.
+        """
         ...
 
 
@@ -628,7 +684,10 @@ class Seeds(Protocol):
     """A tenant's seed, encrypted until it is handed out, then gone."""
 
     def put_seed(self, operation: OperationId, image: bytes) -> str:
-        """Encrypt and keep; answers its SHA-256."""
+        """Encrypt and keep; answers its SHA-256. Its operation may be opened after it.
+
+        It is deleted with the end of its operation, or at the next start where it has none.
+        """
         ...
 
     def seed(self, operation: OperationId) -> bytes | None:
@@ -699,4 +758,27 @@ class Catalogue(Protocol):
 
     def put_image(self, image: ImageRecord) -> None:
         """Remember an imported image; a name is never given to other bytes."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditEntry:
+    """What an operator did: `who` as the listener identified them, `act` on `subject`."""
+
+    at: WallSeconds
+    who: str
+    act: str
+    subject: str
+    detail: str = ""
+
+
+class Audit(Protocol):
+    """Append-only."""
+
+    def audit(self, who: str, act: str, subject: str, detail: str = "") -> None:
+        """Note one act; no secret in it."""
+        ...
+
+    def entries(self, *, most: int = 100) -> tuple[AuditEntry, ...]:
+        """Newest first."""
         ...

@@ -1,0 +1,323 @@
+"""Port `Allocations`: who has what. Each method that changes something is one transaction."""
+
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+import sqlalchemy as sa
+
+from provisioner.errors import ConflictError, ErrorCode, InputError, TransientError
+from provisioner.ports import HandOver
+from provisioner.servers.allocation import Allocation, Failure, InstanceKey, InstanceRequest, Phase
+from provisioner.servers.model import Power, State
+from provisioner.servers.operation import NewOperation, Status
+from provisioner.servers.states import MOVES, Intent, next_move
+from provisioner.store import moves, rows
+from provisioner.store.codec import plain
+from provisioner.store.tables import ALLOCATION, OPERATION, POOL, TOMBSTONE
+from provisioner.store.transactions import Transactions
+from provisioner.units import AllocationId, ImageName, ServerName, WallSeconds
+
+MARKS = frozenset(
+    {
+        "wanted",
+        "networks",
+        "reserved_until",
+        "known_to_caller",
+        "first_boot_asked",
+        "commanded_at",
+        "stop_grace_until",
+        "off_confirmed",
+        "needs_reseed",
+        "truth",
+    }
+)
+"""What `mark` may set; all else only moves change."""
+
+
+class SqlAllocations:
+    """Implements ports.Allocations."""
+
+    def __init__(self, transactions: Transactions, hand_over: HandOver) -> None:
+        self._transactions = transactions
+        self._hand_over = hand_over
+
+    def allocation(self, key: InstanceKey) -> Allocation | None:
+        """The living one, else the newest ended one."""
+        with self._transactions.read() as connection:
+            return moves.living_of(connection, key) or rows.allocation(
+                connection, rows.of_instance(key)
+            )
+
+    def by_id(self, allocation: AllocationId) -> Allocation:
+        """Living or ended.
+
+        Raises:
+            ConflictError: INSTANCE_UNKNOWN.
+        """
+        with self._transactions.read() as connection:
+            found = rows.allocation(connection, ALLOCATION.c.id == allocation)
+        if found is None:
+            raise _unknown(allocation)
+        return found
+
+    def living(self) -> tuple[Allocation, ...]:
+        """All that have not ended, oldest first."""
+        query = sa.select(ALLOCATION).where(rows.living()).order_by(ALLOCATION.c.number)
+        with self._transactions.read() as connection:
+            found = connection.execute(query).mappings()
+            return tuple(rows.allocation_of(row) for row in found)
+
+    def reserve(
+        self, request: InstanceRequest, *, until: WallSeconds, now: WallSeconds
+    ) -> Allocation:
+        """The first free server of the pool by name, or the one already kept (until then)."""
+        with self._transactions.write() as connection:
+            kept = _kept(connection, request, now=now)
+            if kept is None:
+                server = _take(connection, request, MOVES[(State.AVAILABLE, Intent.RESERVE)].during)
+                kept = _begin(connection, request, server, Phase.RESERVED, now=now)
+            if kept.phase is Phase.RESERVED:
+                columns = {"reserved_until": until, **_asked(request)}
+                kept = _change(connection, kept.id, columns)
+            return kept
+
+    def allocate_and_open(
+        self,
+        request: InstanceRequest,
+        image: ImageName,
+        operation: NewOperation,
+        *,
+        now: WallSeconds,
+        on: ServerName | None = None,
+    ) -> Allocation:
+        """Take over the reservation, or reserve, and open the deployment.
+
+        Args:
+            request: As the verb read it.
+            image: Of the pool's map.
+            operation: The deployment; its id is the allocation's `operation` where it was opened.
+            now: For the records.
+            on: The server that the operation was prepared for.
+
+        Raises:
+            ConflictError: INSTANCE_BUSY: it would be another server than `on`.
+        """
+        with self._transactions.write() as connection:
+            kept = _kept(connection, request, now=now)
+            if kept is not None and kept.phase is not Phase.RESERVED:
+                return kept
+            if kept is None:
+                server = _take(connection, request, MOVES[(State.AVAILABLE, Intent.DEPLOY)].during)
+                kept = _begin(connection, request, server, Phase.DEPLOYING, now=now)
+            else:
+                during = MOVES[(State.RESERVED, Intent.DEPLOY)].during
+                moves.move_server(connection, kept.server, during, reason="")
+            if on not in {None, kept.server}:
+                raise ConflictError(ErrorCode.INSTANCE_BUSY, "its reservation has just changed")
+            columns = {
+                "phase": Phase.DEPLOYING,
+                "wanted": Power.ON,
+                "image": image,
+                "reserved_until": None,
+                "stop_grace_until": None,
+                **_asked(request),
+            }
+            _change(connection, kept.id, columns)
+            moves.open_operation(
+                connection, self._hand_over, kept.server, operation, allocation=kept.id, now=now
+            )
+            return _change(connection, kept.id, {"operation": operation.id})
+
+    def end_and_open(
+        self,
+        key: InstanceKey,
+        reason: str,
+        operation: NewOperation | None,
+        *,
+        tombstone: bool,
+        now: WallSeconds,
+        still: Callable[[Allocation], bool] | None = None,
+    ) -> Allocation | None:
+        """End the living allocation and open its server's release.
+
+        Args:
+            key: Whose.
+            reason: For the records.
+            operation: The release; None where only an unused reservation is to end.
+            tombstone: Refuse this instance from now on.
+            now: For the records.
+            still: Asked in the transaction: False leaves everything as it is. For timers, since
+                a `create` may arrive at the same moment.
+
+        Returns:
+            The allocation, ended; None where none lived.
+
+        Raises:
+            ConflictError: INSTANCE_BUSY: a release is needed and no operation was given.
+        """
+        with self._transactions.write() as connection:
+            if tombstone:
+                _bury(connection, key, now=now)
+            allocation = moves.living_of(connection, key)
+            if allocation is None or (still is not None and not still(allocation)):
+                return None
+            moves.end_allocation(connection, allocation.id, reason, now=now)
+            if not _free(connection, allocation):
+                if operation is None:
+                    raise ConflictError(ErrorCode.INSTANCE_BUSY, "the instance is in use")
+                self._release(connection, allocation, operation, now=now)
+            return rows.allocation(connection, ALLOCATION.c.id == allocation.id)
+
+    def _release(
+        self,
+        connection: sa.Connection,
+        allocation: Allocation,
+        operation: NewOperation,
+        *,
+        now: WallSeconds,
+    ) -> None:
+        move = next_move(rows.server(connection, allocation.server).state, Intent.RELEASE)
+        if move is not None:
+            moves.move_server(connection, allocation.server, move.during, reason="")
+        moves.open_operation(
+            connection,
+            self._hand_over,
+            allocation.server,
+            operation,
+            allocation=allocation.id,
+            now=now,
+        )
+
+    def mark(self, allocation: AllocationId, **fields: Any) -> None:  # noqa: ANN401 fields of Allocation
+        """Set named fields; the allocation may have ended.
+
+        Raises:
+            ConflictError: INSTANCE_UNKNOWN.
+            ValueError: A field that only moves change.
+        """
+        if wrong := fields.keys() - MARKS:
+            raise ValueError(f"only moves change {', '.join(sorted(wrong))}")
+        change = sa.update(ALLOCATION).where(ALLOCATION.c.id == allocation)
+        with self._transactions.write() as connection:
+            if not connection.execute(change.values(**plain(fields))).rowcount:
+                raise _unknown(allocation)
+
+    def failure(self, key: InstanceKey) -> Failure | None:
+        """How its last deployment or power operation failed; None where it did not."""
+        query = (
+            sa.select(OPERATION)
+            .join(ALLOCATION, ALLOCATION.c.id == OPERATION.c.allocation)
+            .where(
+                rows.of_instance(key),
+                OPERATION.c.kind.in_([Intent.DEPLOY.value, Intent.POWER.value]),
+            )
+            .order_by(OPERATION.c.number.desc())
+            .limit(1)
+        )
+        with self._transactions.read() as connection:
+            row = connection.execute(query).mappings().one_or_none()
+        if row is None or row["status"] not in {Status.FAILED.value, Status.CANCELLED.value}:
+            return None
+        code = ErrorCode(row["code"] or ErrorCode.INTERNAL)
+        return Failure(code=code, brief=row["brief"], at=WallSeconds(row["ended_at"]))
+
+
+def _unknown(allocation: AllocationId) -> ConflictError:
+    return ConflictError(ErrorCode.INSTANCE_UNKNOWN, f"there is no allocation {allocation}")
+
+
+def _kept(
+    connection: sa.Connection, request: InstanceRequest, *, now: WallSeconds
+) -> Allocation | None:
+    """The living allocation, unless it is a reservation that is of no use any more.
+
+    Raises:
+        ConflictError: INSTANCE_DELETED.
+    """
+    key = request.key
+    buried = sa.and_(TOMBSTONE.c.site == key.site, TOMBSTONE.c.instance == key.instance)
+    if connection.scalar(sa.select(TOMBSTONE.c.at).where(buried)) is not None:
+        raise ConflictError(ErrorCode.INSTANCE_DELETED, f"instance {key.instance} was deleted")
+    kept = moves.living_of(connection, key)
+    if kept is None or kept.phase is not Phase.RESERVED:
+        return kept
+    state = rows.server(connection, kept.server).state
+    if state is State.RESERVED and request.pool in {None, kept.pool}:
+        return kept
+    moves.end_allocation(connection, kept.id, f"its server is {state}", now=now)
+    _free(connection, kept)
+    return None
+
+
+def _free(connection: sa.Connection, ended: Allocation) -> bool:
+    """Free the server of an allocation that has just ended; False where it needs a release."""
+    record = rows.server(connection, ended.server)
+    if record.state is State.QUARANTINED:
+        # it stays so; what fences it goes on and must not lose its epoch
+        if rows.open_operation(connection, record.name) is None:
+            moves.raise_epoch(connection, record.name)
+        return True
+    if record.state is not State.RESERVED or ended.ever_powered or record.dirty:
+        return False
+    free = MOVES[(State.RESERVED, Intent.UNRESERVE)].during
+    moves.move_server(connection, record.name, free, reason="")
+    moves.raise_epoch(connection, record.name)
+    return True
+
+
+def _take(connection: sa.Connection, request: InstanceRequest, during: State) -> ServerName:
+    if request.pool is None:
+        raise InputError(ErrorCode.POOL_MISSING, "no pool is named for this instance")
+    server = moves.take(connection, request.pool, during)
+    if server is not None:
+        return server
+    if connection.scalar(sa.select(POOL.c.name).where(POOL.c.name == request.pool)) is None:
+        raise InputError(ErrorCode.POOL_UNKNOWN, f"there is no pool {request.pool}")
+    raise TransientError(ErrorCode.NO_CAPACITY, f"pool {request.pool} has no free server")
+
+
+def _begin(
+    connection: sa.Connection,
+    request: InstanceRequest,
+    server: ServerName,
+    phase: Phase,
+    *,
+    now: WallSeconds,
+) -> Allocation:
+    identifier = AllocationId(str(uuid.uuid4()))
+    columns = {
+        "id": identifier,
+        "server": server,
+        "pool": request.pool,
+        "phase": phase,
+        "wanted": Power.UNKNOWN,
+        "created_at": now,
+        "networks": (),
+        **plain(request.key),
+        **_asked(request),
+    }
+    connection.execute(sa.insert(ALLOCATION).values(**plain(columns)))
+    return _change(connection, identifier, {})
+
+
+def _asked(request: InstanceRequest) -> dict[str, Any]:
+    """What each verb of an instance that still begins says anew."""
+    asked = {"name": request.name, "who": request.who, "truth": request.truth}
+    return asked | ({"networks": request.networks} if request.networks else {})
+
+
+def _change(
+    connection: sa.Connection, identifier: AllocationId, columns: dict[str, Any]
+) -> Allocation:
+    here = ALLOCATION.c.id == identifier
+    if columns:
+        connection.execute(sa.update(ALLOCATION).where(here).values(**plain(columns)))
+    row = connection.execute(sa.select(ALLOCATION).where(here)).mappings().one()
+    return rows.allocation_of(row)
+
+
+def _bury(connection: sa.Connection, key: InstanceKey, *, now: WallSeconds) -> None:
+    here = sa.and_(TOMBSTONE.c.site == key.site, TOMBSTONE.c.instance == key.instance)
+    if connection.scalar(sa.select(TOMBSTONE.c.at).where(here)) is None:
+        connection.execute(sa.insert(TOMBSTONE).values(**plain(key), at=now))

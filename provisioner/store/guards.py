@@ -1,0 +1,320 @@
+# ruff: noqa: S608 statements are built of our own constants
+"""Triggers: what must never happen and no CHECK or index can say. SQLite's dialect.
+
+They hold for every writer of the file, whatever connection it uses, `OR REPLACE` included
+(which would delete a row without asking its DELETE trigger). They are part of the
+program, not of a migration: `stand` makes them anew where they differ, at each start.
+"""
+
+from collections.abc import Iterator
+
+import sqlalchemy as sa
+
+from provisioner.servers.model import State
+from provisioner.servers.operation import Status
+from provisioner.servers.states import MOVES
+
+OPEN = Status.OPEN.value
+WITH_OWNER = (
+    State.RESERVED,
+    State.DEPLOYING,
+    State.ACTIVE,
+    State.RESCUE,
+    State.QUARANTINED,
+)
+"""Where a server may be while an allocation of it lives."""
+
+
+def allowed_moves() -> frozenset[tuple[State, State]]:
+    """Every change of a state that some move of the table makes, and a re-enrolment."""
+    pairs = {(start, move.during) for (start, _), move in MOVES.items()}
+    pairs |= {(move.during, end) for move in MOVES.values() for end in move.ends.values()}
+    return frozenset(pairs | {(State.RETIRED, State.ENROLLED)})
+
+
+def stand(connection: sa.Connection) -> None:
+    """Make every guard that is missing or differs, drop those that are no longer ours."""
+    wanted = guards()
+    query = sa.text("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'")
+    found = {row.name: row.sql for row in connection.execute(query)}
+    for name, statement in found.items():
+        if name.startswith("guard_") and statement != wanted.get(name):
+            connection.exec_driver_sql(f"DROP TRIGGER {name}")
+    for name, statement in wanted.items():
+        if found.get(name) != statement:
+            connection.exec_driver_sql(statement)
+
+
+def guards() -> dict[str, str]:
+    """Name -> statement."""
+    return {
+        f"guard_{name}": f"CREATE TRIGGER guard_{name} {body}"
+        for part in (_servers, _allocations, _operations, _evidence, _once, _generation)
+        for name, body in part()
+    }
+
+
+Guards = Iterator[tuple[str, str]]
+
+
+def _refuse(name: str, event: str, when: str, message: str) -> tuple[str, str]:
+    return name, f"BEFORE {event} WHEN {when} BEGIN SELECT RAISE(ABORT, '{message}'); END"
+
+
+def _also(name: str, event: str, statement: str) -> tuple[str, str]:
+    return name, f"AFTER {event} BEGIN {statement}; END"
+
+
+def _keep(table: str, columns: str) -> tuple[str, str]:
+    """These columns never change."""
+    changed = " OR ".join(f"NEW.{each} IS NOT OLD.{each}" for each in columns.split())
+    name = f"{table}_columns_stay"
+    return _refuse(name, f"UPDATE ON {table}", changed, f"{table}: written once")
+
+
+def _stay(table: str) -> tuple[str, str]:
+    """A row of this table is history."""
+    return _refuse(f"{table}_stays", f"DELETE ON {table}", "true", f"{table}: rows stay")
+
+
+def _states(states: tuple[State, ...]) -> str:
+    return ", ".join(f"'{each.value}'" for each in states)
+
+
+_PROVEN = (
+    "EXISTS (SELECT 1 FROM evidence e JOIN operation o ON o.id = e.operation"
+    " WHERE e.hash = NEW.evidence AND e.server = NEW.name AND e.epoch = OLD.epoch"
+    f" AND o.status = '{OPEN}')"
+)
+_OWNED = "EXISTS (SELECT 1 FROM allocation a WHERE a.server = NEW.name AND a.ended_at IS NULL)"
+_SAME_MACHINE = (
+    "SELECT 1 FROM server s WHERE s.name IS NOT {but} AND s.state <> 'RETIRED'"
+    " AND NEW.state <> 'RETIRED' AND (s.host = NEW.host AND s.port = NEW.port"
+    " OR s.system_uuid = NEW.system_uuid OR s.board_uuid = NEW.board_uuid)"
+)
+
+
+def _servers() -> Guards:
+    yield _refuse(
+        "server_begins_enrolled",
+        "INSERT ON server",
+        "NEW.state <> 'ENROLLED' OR EXISTS (SELECT 1 FROM server s WHERE s.name = NEW.name)",
+        "server: a new one is ENROLLED",
+    )
+    for event, but in (("INSERT", "''"), ("UPDATE", "OLD.name")):
+        yield _refuse(
+            f"server_{event.lower()}_one_machine",
+            f"{event} ON server",
+            f"EXISTS ({_SAME_MACHINE.format(but=but)})",
+            "UNIQUE server: one machine, one server",
+        )
+    yield _stay("server")
+    yield _keep("server", "name")
+    pairs = ", ".join(sorted(f"'{start}>{end}'" for start, end in allowed_moves()))
+    yield _refuse(
+        "server_moves",
+        "UPDATE OF state ON server",
+        f"NEW.state <> OLD.state AND OLD.state || '>' || NEW.state NOT IN ({pairs})",
+        "server: no such move",
+    )
+    yield _refuse(
+        "server_epoch_rises",
+        "UPDATE OF epoch ON server",
+        "NEW.epoch < OLD.epoch",
+        "server: an epoch never falls",
+    )
+    yield _refuse(
+        "server_dirty_until_proven",
+        "UPDATE OF dirty ON server",
+        f"OLD.dirty AND NOT NEW.dirty AND (NEW.evidence IS OLD.evidence OR NOT {_PROVEN}"
+        f" OR {_OWNED})",
+        "server: dirty is cleared only with wipe evidence",
+    )
+    yield _refuse(
+        "server_offered_after_proof",
+        "UPDATE OF state ON server",
+        "NEW.state = 'AVAILABLE' AND OLD.state IN ('CLEANING', 'RELEASING') AND NOT EXISTS"
+        " (SELECT 1 FROM evidence e WHERE e.hash = NEW.evidence AND e.epoch = OLD.epoch)",
+        "server: offered only after a proven wipe",
+    )
+    yield _refuse(
+        "server_owned",
+        "UPDATE OF state ON server",
+        f"NEW.state <> OLD.state AND NEW.state NOT IN ({_states(WITH_OWNER)}) AND {_OWNED}",
+        "server: an allocation of it lives",
+    )
+    yield _also(
+        "nic_follows_server",
+        "UPDATE OF state ON server WHEN NEW.state <> OLD.state",
+        "UPDATE nic SET living = NEW.state <> 'RETIRED' WHERE server = NEW.name",
+    )
+    for event in ("INSERT", "UPDATE"):
+        yield _refuse(
+            f"nic_{event.lower()}_living",
+            f"{event} ON nic",
+            "NEW.living <> (SELECT s.state <> 'RETIRED' FROM server s WHERE s.name = NEW.server)"
+            " OR NEW.living AND EXISTS (SELECT 1 FROM nic n WHERE n.mac = NEW.mac AND n.living"
+            " AND NOT (n.server = NEW.server AND n.position = NEW.position))",
+            "UNIQUE nic.mac: one card, one server",
+        )
+
+
+_LIVES = "NEW.ended_at IS NULL"
+
+
+def _allocations() -> Guards:
+    yield _refuse(
+        "allocation_begins",
+        "INSERT ON allocation",
+        "EXISTS (SELECT 1 FROM allocation a WHERE a.id = NEW.id OR a.number = NEW.number"
+        " OR a.ended_at IS NULL AND"
+        " (a.server = NEW.server OR a.site = NEW.site AND a.instance = NEW.instance))",
+        "UNIQUE allocation: one server, one living instance",
+    )
+    yield _refuse(
+        "allocation_of_a_kept_server",
+        "INSERT ON allocation",
+        f"NOT {_LIVES} OR NOT EXISTS (SELECT 1 FROM server s WHERE s.name = NEW.server"
+        " AND s.state IN ('RESERVED', 'DEPLOYING'))",
+        "allocation: its server is not kept for it",
+    )
+    yield _refuse(
+        "allocation_after_delete",
+        "INSERT ON allocation",
+        "EXISTS (SELECT 1 FROM tombstone t WHERE t.site = NEW.site AND t.instance = NEW.instance)",
+        "allocation: this instance was deleted",
+    )
+    yield _keep("allocation", "number id site instance server created_at")
+    yield _refuse(
+        "allocation_ended_for_ever",
+        "UPDATE ON allocation",
+        "OLD.ended_at IS NOT NULL AND (NEW.ended_at IS NOT OLD.ended_at"
+        " OR NEW.phase <> OLD.phase OR NEW.ever_powered <> OLD.ever_powered)",
+        "allocation: ended for ever",
+    )
+    for event in ("INSERT", "UPDATE"):
+        yield _refuse(
+            f"allocation_{event.lower()}_powered_is_dirty",
+            f"{event} ON allocation",
+            f"{_LIVES} AND NEW.ever_powered"
+            " AND NOT (SELECT s.dirty FROM server s WHERE s.name = NEW.server)",
+            "allocation: powered on for a tenant while its server counts as clean",
+        )
+    yield _refuse(
+        "allocation_stays_powered",
+        "UPDATE OF ever_powered ON allocation",
+        "OLD.ever_powered AND NOT NEW.ever_powered",
+        "allocation: what was powered on was powered on",
+    )
+    yield _stay("allocation")
+    yield _stay("tombstone")
+    yield _keep("tombstone", "site instance at")
+
+
+def _operations() -> Guards:
+    yield _refuse(
+        "operation_begins",
+        "INSERT ON operation",
+        f"NEW.status <> '{OPEN}' OR NEW.epoch <> (SELECT s.epoch FROM server s"
+        " WHERE s.name = NEW.server) OR EXISTS (SELECT 1 FROM operation o WHERE o.id = NEW.id"
+        f" OR o.number = NEW.number OR o.server = NEW.server AND o.status = '{OPEN}')",
+        "UNIQUE operation: one open operation a server, of its epoch",
+    )
+    yield _keep(
+        "operation",
+        "number id kind steps_name steps server allocation epoch who parameters opened_at",
+    )
+    yield _refuse(
+        "operation_closed_for_ever",
+        "UPDATE ON operation",
+        f"OLD.status <> '{OPEN}'",
+        "operation: closed for ever",
+    )
+    yield _stay("operation")
+    for event in ("INSERT", "UPDATE OF beginnings"):
+        yield _refuse(
+            f"effect_{event[:6].lower()}_of_the_owner",
+            f"{event} ON effect",
+            "NOT EXISTS (SELECT 1 FROM operation o JOIN server s ON s.name = o.server"
+            f" WHERE o.id = NEW.operation AND o.status = '{OPEN}' AND o.epoch = s.epoch"
+            " AND NEW.epoch = s.epoch)",
+            "effect: a newer owner, or the operation is closed",
+        )
+    yield _refuse(
+        "effect_done_once",
+        "UPDATE OF done, result ON effect",
+        "OLD.done IS NOT NULL",
+        "effect: done for ever",
+    )
+    yield _stay("effect")
+
+
+def _evidence() -> Guards:
+    yield _refuse(
+        "evidence_is_a_chain",
+        "INSERT ON evidence",
+        "NEW.sequence IS NOT 1 + (SELECT coalesce(max(e.sequence), 0) FROM evidence e)"
+        " OR NEW.previous IS NOT coalesce((SELECT e.hash FROM evidence e"
+        " ORDER BY e.sequence DESC LIMIT 1), '')"
+        " OR EXISTS (SELECT 1 FROM evidence e WHERE e.hash = NEW.hash"
+        " OR e.operation = NEW.operation)",
+        "evidence: a record follows the last one",
+    )
+    yield _refuse(
+        "evidence_of_a_wipe",
+        "INSERT ON evidence",
+        "NOT EXISTS (SELECT 1 FROM operation o JOIN server s ON s.name = o.server"
+        f" WHERE o.id = NEW.operation AND o.status = '{OPEN}' AND o.server = NEW.server"
+        " AND o.epoch = s.epoch AND NEW.epoch = s.epoch AND o.kind IN ('clean', 'release'))",
+        "evidence: not of a running wipe of this server",
+    )
+    yield _stay("evidence")
+    yield _refuse("evidence_unchanged", "UPDATE ON evidence", "true", "evidence: rows stay")
+
+
+def _once() -> Guards:
+    yield _refuse(
+        "boot_served_once",
+        "UPDATE OF served_at, token_sha256 ON boot",
+        "OLD.served_at IS NOT NULL",
+        "boot: one script, one token",
+    )
+    yield _refuse(
+        "order_answered_once",
+        "UPDATE ON agent_order",
+        "OLD.ok IS NOT NULL",
+        "agent_order: answered once",
+    )
+    yield _keep("agent_order", "operation number step epoch kind parameters")
+    yield _keep("image", "name root image_bytes data_bytes block_bytes logical_sector_bytes")
+    for table in ("audit", "call"):
+        yield _stay(table)
+        yield _refuse(f"{table}_unchanged", f"UPDATE ON {table}", "true", f"{table}: rows stay")
+
+
+def _generation() -> Guards:
+    yield _stay("site_state")
+    yield _refuse(
+        "site_state_once",
+        "INSERT ON site_state",
+        "EXISTS (SELECT 1 FROM site_state)",
+        "site_state: one row",
+    )
+    yield _refuse(
+        "site_state_rises",
+        "UPDATE ON site_state",
+        "NEW.database_id <> OLD.database_id OR NEW.generation < OLD.generation",
+        "site_state: a generation never falls",
+    )
+    raised = "UPDATE site_state SET generation = generation + 1"
+    yield _also("generation_of_a_hand_out", "INSERT ON allocation", raised)
+    yield _also(
+        "generation_of_an_end",
+        "UPDATE OF ended_at ON allocation WHEN NEW.ended_at IS NOT OLD.ended_at",
+        raised,
+    )
+    yield _also(
+        "generation_of_an_offer",
+        "UPDATE OF state ON server WHEN NEW.state = 'AVAILABLE' AND OLD.state <> 'AVAILABLE'",
+        raised,
+    )

@@ -1,0 +1,1 @@
+"""Changes of the schema in their order; a released one is never edited."""

@@ -1,0 +1,1 @@
+"""One file a revision; the revision is its number."""

@@ -1,0 +1,46 @@
+"""Port `Readings`: power as it was read. Kept for an hour; the newest stands in the server."""
+
+from collections.abc import Mapping
+
+import sqlalchemy as sa
+
+from provisioner.servers.model import PowerReading
+from provisioner.store.codec import fill, plain
+from provisioner.store.tables import READING, SERVER
+from provisioner.store.transactions import Transactions
+from provisioner.units import ServerName, WallSeconds
+
+KEPT_S = 3600.0
+
+
+class SqlReadings:
+    """Implements ports.Readings."""
+
+    def __init__(self, transactions: Transactions) -> None:
+        self._transactions = transactions
+
+    def readings(self, name: ServerName, since: WallSeconds) -> tuple[PowerReading, ...]:
+        """All newer than `since`, in the order they were noted."""
+        query = (
+            sa.select(READING)
+            .where(READING.c.server == name, READING.c.at > since)
+            .order_by(READING.c.number)
+        )
+        with self._transactions.read() as connection:
+            found = connection.execute(query).mappings()
+            return tuple(fill(PowerReading, {**row}) for row in found)
+
+
+def note_readings(connection: sa.Connection, readings: Mapping[ServerName, PowerReading]) -> None:
+    """Note them, and let the newest stand; a reading that was overtaken changes no server."""
+    noted = [{"server": name} | plain(reading) for name, reading in readings.items()]
+    connection.execute(sa.insert(READING), noted)
+    changed = {"power": "power", "power_at": "at", "power_source": "source", "power_why": "why"}
+    newest = (
+        sa.update(SERVER)
+        .where(SERVER.c.name == sa.bindparam("_server"), SERVER.c.power_at <= sa.bindparam("_at"))
+        .values({column: sa.bindparam(f"_{name}") for column, name in changed.items()})
+    )
+    connection.execute(newest, [{f"_{key}": each[key] for key in each} for each in noted])
+    oldest = max(reading.at for reading in readings.values()) - KEPT_S
+    connection.execute(sa.delete(READING).where(READING.c.at < oldest))

@@ -1,0 +1,39 @@
+"""The two kinds of transaction that every part of the store uses."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import sqlalchemy as sa
+
+from provisioner.store.engine import READING, translated
+from provisioner.store.generation import Generation
+from provisioner.store.tables import SITE_STATE
+
+
+class Transactions:
+    """Reading and writing, with the marker of invariant 16 behind each commit."""
+
+    def __init__(self, engine: sa.Engine, generation: Generation) -> None:
+        self._writer = engine
+        self._reader = engine.execution_options(**{READING: True})
+        self._generation = generation
+
+    @contextmanager
+    def read(self) -> Iterator[sa.Connection]:
+        """One consistent view; no write lock is taken."""
+        with translated(), self._reader.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def write(self) -> Iterator[sa.Connection]:
+        """All or nothing, one writer at a time; no hardware or network is touched inside.
+
+        Raises:
+            TransientError: DATABASE_BUSY, DATABASE_FULL.
+            OperatorError: SERVICE_HELD: it would have handed out or freed a server.
+        """
+        with translated(), self._writer.begin() as connection:
+            yield connection
+            generation = connection.scalar(sa.select(SITE_STATE.c.generation)) or 0
+            self._generation.before_commit(generation)
+        self._generation.after_commit(generation)

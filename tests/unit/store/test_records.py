@@ -1,0 +1,109 @@
+"""Evidence, pools and images, calls and audit."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from provisioner.errors import ConflictError
+from provisioner.ports import ImageRecord
+from provisioner.servers.model import PoolPolicy
+from provisioner.servers.states import Intent
+from provisioner.testing import store
+from provisioner.units import ImageName, PoolName, ServerName, WallSeconds
+
+NOW = WallSeconds(10.0)
+S1 = ServerName("s1")
+
+
+# --- evidence ------------------------------------------------------------------------------
+def test_records_are_a_chain_from_the_first(database):
+    first, second = database.evidence.records()
+    assert (first["sequence"], first["previous"]) == (1, None)
+    assert (second["sequence"], second["previous"]) == (2, first["hash"])
+    assert first["document"] == {"server": "s1"}
+
+
+def test_a_record_clears_dirty_with_itself(database):
+    cleaning = database.operations.open(S1, store.operation(Intent.CLEAN), now=NOW)
+    database.effects.begin(cleaning.id, "off", now=NOW, dirties=True)
+    assert database.servers.server(S1).dirty
+    identifier = database.evidence.append_and_clean(cleaning.id, {"disks": ["D1"]})
+    assert not database.servers.server(S1).dirty
+    assert database.evidence.records()[-1]["hash"] == identifier
+
+
+def test_the_same_wipe_leaves_one_record(database):
+    cleaning = database.operations.open(S1, store.operation(Intent.CLEAN), now=NOW)
+    first = database.evidence.append_and_clean(cleaning.id, {"disks": ["D1"]})
+    assert database.evidence.append_and_clean(cleaning.id, {"disks": ["D1"]}) == first
+    assert len(database.evidence.records()) == 3
+
+
+def test_a_superseded_wipe_proves_nothing(database):
+    cleaning = database.operations.open(S1, store.operation(Intent.CLEAN), now=NOW)
+    database.operations.open(S1, store.operation(Intent.QUARANTINE), now=NOW)
+    with pytest.raises(ConflictError, match="SUPERSEDED"):
+        database.evidence.append_and_clean(cleaning.id, {})
+    assert len(database.evidence.records()) == 2
+
+
+# --- pools and images ----------------------------------------------------------------------
+IMAGE = ImageRecord(
+    name=ImageName("tiny"),
+    root="aa",
+    image_bytes=2**33,
+    data_bytes=2**30,
+    block_bytes=4 * 2**20,
+    logical_sector_bytes=512,
+    source_format="qcow2",
+    imported_at=NOW,
+    folder=Path("/var/lib/rackwright/blobs/images/tiny"),
+)
+
+
+def test_a_pool_is_made_and_replaced(database):
+    pool = replace(store.pool("b", min_gpus=2), policy=PoolPolicy(wipe_methods=2))
+    database.catalogue.put_pool(pool)
+    assert database.catalogue.pool(PoolName("b")) == pool
+    smaller = replace(pool, images={})
+    database.catalogue.put_pool(smaller)
+    assert database.catalogue.pools() == (store.pool("a"), smaller)
+    assert database.catalogue.pool(PoolName("c")) is None
+
+
+def test_an_image_keeps_its_name_for_the_same_bytes(database):
+    assert database.catalogue.image(IMAGE.name) is None
+    database.catalogue.put_image(IMAGE)
+    moved = replace(IMAGE, folder=Path("/srv/images/tiny"))
+    database.catalogue.put_image(moved)
+    assert database.catalogue.images() == (moved,)
+    with pytest.raises(ConflictError, match="IMAGE_EXISTS"):
+        database.catalogue.put_image(replace(IMAGE, root="bb"))
+
+
+# --- calls and audit -----------------------------------------------------------------------
+def test_calls_are_kept_in_order_with_the_operation_that_ran(database, clock):
+    database.calls.call(S1, "controller", "read power", "ok")
+    running = database.operations.open(S1, store.operation(Intent.CLEAN), now=NOW)
+    clock.advance(5.0)
+    database.calls.call(S1, "controller", "power off", "ok")
+    database.calls.call(S1, "port", "tap-s1 quarantine", "PORT_NOT_SET: no bridge")
+    database.calls.call(ServerName("s2"), "controller", "read power", "ok")
+    found = database.calls.calls(server=S1)
+    assert [each.text for each in found] == ["read power", "power off", "tap-s1 quarantine"]
+    assert [each.operation for each in found] == [None, running.id, running.id]
+    assert database.calls.calls(operation=running.id) == found[1:]
+    assert database.calls.calls(most=1)[0].server == "s2"
+    assert len(database.calls.calls(since=found[1].at)) == 3
+
+
+def test_audit_is_read_newest_first(database):
+    database.audit.audit("ann (uid 1000)", "maintenance", "s1", "fan")
+    database.audit.audit("ben (token)", "quarantine", "s2")
+    found = database.audit.entries()
+    assert [(each.who, each.subject, each.detail) for each in found] == [
+        ("ben (token)", "s2", ""),
+        ("ann (uid 1000)", "s1", "fan"),
+    ]
+    assert len(database.audit.entries(most=1)) == 1
