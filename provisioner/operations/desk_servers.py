@@ -4,6 +4,19 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from provisioner.errors import ConflictError, ErrorCode, InputError
+from provisioner.operations.desk import (
+    Asked,
+    EndMaintenance,
+    Inspect,
+    Maintain,
+    Operator,
+    PlannedStep,
+    Provide,
+    Quarantine,
+    Retire,
+    ServerAct,
+    Verify,
+)
 from provisioner.operations.doors import Records
 from provisioner.operations.inspect import INSPECT, VERIFY
 from provisioner.operations.machines import new_operation
@@ -17,19 +30,6 @@ from provisioner.servers.manifest import ServerEntry
 from provisioner.servers.model import Maintenance, ServerRecord, State
 from provisioner.servers.operation import NewOperation
 from provisioner.servers.states import next_move
-from provisioner.service.desk import (
-    Asked,
-    EndMaintenance,
-    Inspect,
-    Maintain,
-    Operator,
-    PlannedStep,
-    Provide,
-    Quarantine,
-    Retire,
-    ServerAct,
-    Verify,
-)
 from provisioner.store.waiting import stored
 from provisioner.units import ServerName
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from provisioner.operations.conversation import Conversations
+from provisioner.operations.desk import PlannedCall, PlannedStep
 from provisioner.operations.doors import Doors, Records, Site, Work
 from provisioner.operations.ideal import (
     IdealAgent,
@@ -25,7 +26,6 @@ from provisioner.operations.steps import StepList
 from provisioner.ports import Clock
 from provisioner.servers.model import ServerRecord
 from provisioner.servers.operation import Effect, NewOperation, OperationRecord, Status
-from provisioner.service.desk import PlannedCall, PlannedStep
 from provisioner.units import ServerName, WallSeconds
 
 Rehearse = Callable[[ServerRecord, NewOperation, StepList], Awaitable[tuple[PlannedStep, ...]]]

@@ -5,8 +5,8 @@ Pure, and the one place that knows PyYAML. docs/examples/servers.yaml shows and 
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import Annotated, Final
+from dataclasses import asdict, dataclass, replace
+from typing import Annotated, Any, Final
 
 import yaml
 
@@ -139,6 +139,13 @@ class ServerEntry:
             excluded_disks=self.excluded_disks,
         )
 
+    def to_json(self) -> dict[str, Any]:
+        """A tree of JSON values that reads back as an equal entry."""
+        tree = asdict(self)
+        for nic in tree["nics"]:
+            nic["roles"] = sorted(nic["roles"])
+        return tree
+
     def without_password_file(self) -> "ServerEntry":
         """As it goes to the service: the file lies on the operator's machine."""
         return replace(self, controller=replace(self.controller, password_file=None))
@@ -186,6 +193,15 @@ def parse_manifest(text: str, *, source: str) -> Manifest:
     except (yaml.YAMLError, RecursionError) as error:
         line = re.sub(r"\s+", " ", str(error)) or "nested too deeply"
         raise InputError(ErrorCode.MANIFEST_INVALID, f"{source}: {line}") from error
+    return manifest_of(tree, source=source)
+
+
+def manifest_of(tree: object, *, source: str) -> Manifest:
+    """The servers of a tree that somebody else has parsed or put together.
+
+    Raises:
+        InputError: MANIFEST_INVALID, with every problem and its path.
+    """
     return read(Manifest, tree, code=ErrorCode.MANIFEST_INVALID, source=source)
 
 

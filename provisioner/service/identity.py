@@ -8,8 +8,8 @@ from starlette.requests import Request
 
 from provisioner.config import OperatorUid
 from provisioner.errors import ErrorCode, InputError
+from provisioner.operations.desk import Operator
 from provisioner.secret import Secret
-from provisioner.service.desk import Operator
 from provisioner.service.peers import peer_uid
 from provisioner.service.tokens import holder_of, parse_tokens
 

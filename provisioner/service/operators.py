@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 from starlette.applications import Starlette
 
+from provisioner.operations.desk import Desk
 from provisioner.ports import Clock
-from provisioner.service.desk import Desk
 from provisioner.service.identity import Identify
 from provisioner.service.metrics import Metrics
 from provisioner.service.replies import HANDLERS

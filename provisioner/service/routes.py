@@ -13,8 +13,8 @@ from starlette.routing import Route as StarletteRoute
 
 from provisioner.config import Role
 from provisioner.errors import ErrorCode, InputError
+from provisioner.operations.desk import Operator
 from provisioner.service.body import read_json
-from provisioner.service.desk import Operator
 from provisioner.service.identity import Identify
 from provisioner.service.shape import plain
 from provisioner.strict import read

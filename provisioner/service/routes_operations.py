@@ -9,10 +9,10 @@ from starlette.responses import Response, StreamingResponse
 
 from provisioner.config import Role
 from provisioner.errors import ErrorCode
+from provisioner.operations.desk import Asked, OperationDesk, OperationView, Stage
 from provisioner.ports import Clock
 from provisioner.servers.operation import OperationRecord, Status
 from provisioner.servers.states import Ending, Intent
-from provisioner.service.desk import Asked, OperationDesk, OperationView, Stage
 from provisioner.service.routes import MOST_ROWS, Asking, Parameter, Route
 from provisioner.service.shape import plain
 from provisioner.units import AllocationId, Epoch, OperationId, Seconds, ServerName, WallSeconds

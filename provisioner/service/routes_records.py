@@ -7,7 +7,7 @@ from typing import Any, Final
 from starlette.responses import JSONResponse, Response
 
 from provisioner.config import Role
-from provisioner.service.desk import Desk, JournalCall, Readiness
+from provisioner.operations.desk import Desk, JournalCall, Readiness
 from provisioner.service.metrics import MEDIA_TYPE, Metrics
 from provisioner.service.openapi import document
 from provisioner.service.routes import MOST_ROWS, Asking, Parameter, Route
@@ -17,9 +17,14 @@ from provisioner.units import ServerName, WallSeconds
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvidenceList:
-    """Signed records, oldest first, as they were stored: verify them, do not trust them."""
+    """Signed records, oldest first, as they were stored: verify them, do not trust them.
+
+    Attributes:
+        untrusted_key: PEM; out of the same hands as the records, so it proves nothing.
+    """
 
     records: tuple[dict[str, Any], ...]
+    untrusted_key: str
     version: int = 1
 
 
@@ -59,8 +64,8 @@ def record_routes(desk: Desk, metrics: Metrics) -> tuple[Route, ...]:
     """The table, without the document."""
 
     async def evidence(_asking: Asking) -> EvidenceList:
-        found = await desk.records.evidence()
-        return EvidenceList(records=tuple(dict(each) for each in found))
+        found = tuple(dict(each) for each in await desk.records.evidence())
+        return EvidenceList(records=found, untrusted_key=await desk.records.evidence_key())
 
     async def calls(asking: Asking) -> CallList:
         server = asking.query.get("server")

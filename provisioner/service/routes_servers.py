@@ -5,10 +5,7 @@ from dataclasses import dataclass, fields
 from typing import Annotated, Any, Final
 
 from provisioner.config import Role
-from provisioner.secret import Secret
-from provisioner.servers.manifest import ServerEntry
-from provisioner.servers.model import Maintenance, PowerReading, ServerRecord, State
-from provisioner.service.desk import (
+from provisioner.operations.desk import (
     Asked,
     EndMaintenance,
     Inspect,
@@ -20,6 +17,9 @@ from provisioner.service.desk import (
     ServerDesk,
     Verify,
 )
+from provisioner.secret import Secret
+from provisioner.servers.manifest import ServerEntry
+from provisioner.servers.model import Maintenance, PowerReading, ServerRecord, State
 from provisioner.service.routes import Asking, Parameter, Route
 from provisioner.strict import matching
 from provisioner.units import Epoch, PoolName, ServerName

@@ -9,13 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from provisioner.errors import ConflictError, ErrorCode, RackwrightError
-from provisioner.ports import Clock, ImageRecord
-from provisioner.secret import Secret
-from provisioner.servers.manifest import ServerEntry
-from provisioner.servers.model import Maintenance, Pool, ServerRecord
-from provisioner.servers.operation import OperationRecord, Status
-from provisioner.servers.states import Ending, Intent
-from provisioner.service.desk import (
+from provisioner.operations.desk import (
     Asked,
     Desk,
     EndMaintenance,
@@ -29,6 +23,12 @@ from provisioner.service.desk import (
     ServerAct,
     Stage,
 )
+from provisioner.ports import Clock, ImageRecord
+from provisioner.secret import Secret
+from provisioner.servers.manifest import ServerEntry
+from provisioner.servers.model import Maintenance, Pool, ServerRecord
+from provisioner.servers.operation import OperationRecord, Status
+from provisioner.servers.states import Ending, Intent
 from provisioner.units import OperationId, ServerName, WallSeconds
 
 PLAN = (
@@ -59,6 +59,7 @@ class MemoryDesk:
     pool_map: dict[str, Pool] = field(default_factory=dict)
     image_map: dict[str, ImageRecord] = field(default_factory=dict)
     chain: list[Mapping[str, Any]] = field(default_factory=list)
+    key: str = ""
     journal: list[JournalCall] = field(default_factory=list)
     state: Readiness = field(default_factory=Readiness)
     asked: list[tuple[str, object, bool]] = field(default_factory=list)
@@ -183,6 +184,10 @@ class MemoryDesk:
     async def evidence(self) -> tuple[Mapping[str, Any], ...]:
         """The chain as it was given."""
         return tuple(self.chain)
+
+    async def evidence_key(self) -> str:
+        """As it was given."""
+        return self.key
 
     async def calls(
         self, *, server: ServerName | None, since: WallSeconds, most: int

@@ -7,11 +7,7 @@ import pytest
 
 from provisioner.config import OperatorUid, Role
 from provisioner.errors import ConflictError, ErrorCode, InputError, OperatorError, TransientError
-from provisioner.ports import ImageRecord
-from provisioner.servers.manifest import parse_manifest
-from provisioner.servers.model import Pool
-from provisioner.servers.operation import Status
-from provisioner.service.desk import (
+from provisioner.operations.desk import (
     EndMaintenance,
     Inspect,
     JournalCall,
@@ -22,6 +18,10 @@ from provisioner.service.desk import (
     Retire,
     Verify,
 )
+from provisioner.ports import ImageRecord
+from provisioner.servers.manifest import parse_manifest
+from provisioner.servers.model import Pool
+from provisioner.servers.operation import Status
 from provisioner.service.identity import ByPeer, ByToken
 from provisioner.service.metrics import Metrics
 from provisioner.service.operators import operator_app, operator_table

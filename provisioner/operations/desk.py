@@ -268,6 +268,10 @@ class RecordDesk(Protocol):
         """The whole chain, oldest first, each as it was signed and stored."""
         ...
 
+    async def evidence_key(self) -> str:
+        """The public key in use, PEM: for comparing, never for verifying."""
+        ...
+
     async def calls(
         self, *, server: ServerName | None, since: WallSeconds, most: int
     ) -> tuple[JournalCall, ...]:

@@ -1,0 +1,102 @@
+"""What the command line is given by the composition root: it names no adapter itself.
+
+Each callable imports what it needs when it is called, so that `rackwright --help` is quick.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from provisioner.config import Role, Settings
+    from provisioner.ports import ImageRecord
+    from provisioner.secret import Secret
+
+Say = Callable[[str], None]
+"""Takes one line of progress."""
+Report = Callable[[str, int, int], None]
+"""Takes what is done now, bytes done and bytes in all (0: not known); from any thread."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Initialised:
+    """What `rackwright init` made.
+
+    Attributes:
+        token: The first operator's, an admin; shown once.
+    """
+
+    files: tuple[Path, ...]
+    token: "Secret"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceCallbacks:
+    """The service itself.
+
+    Attributes:
+        serve: Runs until SIGTERM or SIGINT; raises RackwrightError where it cannot start.
+        initialise: Makes keys, certificates, marker and first token; refuses to overwrite.
+        add_token: Makes an operator's token and appends its line to the file of tokens.
+    """
+
+    serve: "Callable[[Settings], None]"
+    initialise: "Callable[[Settings], Initialised]"
+    add_token: "Callable[[Settings, str, Role], Secret]"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImageCallbacks:
+    """Images, made on this machine.
+
+    Attributes:
+        import_image: Settings, source file, name, progress: converts into blobs_dir.
+        build_image: What to build ("tiny", "debian-12"), the raw file to make, cache, progress.
+        buildable: Names that `build_image` takes.
+    """
+
+    import_image: "Callable[[Settings, Path, str, Report], ImageRecord]"
+    build_image: Callable[[str, Path, Path, Say], None]
+    buildable: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyCallbacks:
+    """Public keys and signatures, for verifying evidence offline."""
+
+    read_public_key: Callable[[bytes], bytes]
+    verify_signature: Callable[[bytes, bytes, str], bool]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabCallbacks:
+    """The virtual rack.
+
+    Attributes:
+        up: Leaves rack and service running; safe to repeat.
+        down: Leaves nothing running; safe to repeat.
+        status: The versioned document that docs/lab.md describes.
+        payload: Verb, instance, public key file, user data file: what the demo would send.
+    """
+
+    up: Callable[[Say], None]
+    down: Callable[[Say], None]
+    status: Callable[[], Mapping[str, Any]]
+    payload: Callable[[str, str, Path | None, Path | None], str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Callbacks:
+    """All of it.
+
+    Attributes:
+        now: Seconds since 1970.
+        lab: None where the installation has no virtual rack: then its commands are not there.
+    """
+
+    now: Callable[[], float]
+    service: ServiceCallbacks
+    images: ImageCallbacks
+    keys: KeyCallbacks
+    lab: LabCallbacks | None = None

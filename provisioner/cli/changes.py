@@ -1,0 +1,115 @@
+"""What all changing commands share: dry run, waiting, evidence, and how it is told."""
+
+import functools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from provisioner.cli.follow import DONE, follow
+from provisioner.cli.output import JSON, printable, show_json, show_plan
+from provisioner.cli.record import Reached, evidence_option, write_record
+from provisioner.cli.session import Session, asks
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class How:
+    """The options of a change.
+
+    Attributes:
+        wait: Follow what was opened until it has ended.
+        evidence: Folder for the unsigned record.
+    """
+
+    output: str
+    dry_run: bool
+    wait: bool
+    evidence: Path | None
+
+
+def changes(function: Callable[..., None]) -> Callable[..., None]:
+    """Options of a command that touches hardware; it takes them as its argument `how`."""
+
+    @functools.wraps(function)
+    def gathered(
+        *given: Any,  # noqa: ANN401 what click passes
+        output: str,
+        dry_run: bool,
+        wait: bool,
+        evidence: Path | None,
+        **more: Any,  # noqa: ANN401
+    ) -> None:
+        how = How(output=output, dry_run=dry_run, wait=wait, evidence=evidence)
+        function(*given, how=how, **more)
+
+    wrapped: Callable[..., None] = evidence_option(asks(gathered))
+    wrapped = click.option("--wait", is_flag=True, help="Follow it until it has ended.")(wrapped)
+    help_text = "Show steps and calls; change nothing."
+    return click.option("--dry-run", is_flag=True, help=help_text)(wrapped)
+
+
+def change(
+    session: Session,
+    how: How,
+    *,
+    asked: str,
+    method: str,
+    target: str,
+    body: object = None,
+    wanted_end: str = DONE,
+) -> None:
+    """Ask for a change of a server, tell what became of it, and record it.
+
+    Args:
+        session: This call.
+        how: Its options.
+        asked: The request in one line, for the record.
+        method: Of HTTP.
+        target: Path of the route.
+        body: What the route takes.
+        wanted_end: The status in which a followed operation has ended well.
+    """
+    service = session.service()
+    suffix = "?dry_run=true" if how.dry_run else ""
+    done: Mapping[str, Any] = service.ask(method, target + suffix, body)
+    _tell(done, how)
+    operation = done["operation"]
+    try:
+        if how.wait and operation and not how.dry_run:
+            follow(service, operation, how.output, wanted_end=wanted_end)
+    finally:
+        if how.evidence is not None and not how.dry_run:
+            _record(session, how, asked, done)
+
+
+def _tell(done: Mapping[str, Any], how: How) -> None:
+    if how.output == JSON:
+        if not (how.wait and done["operation"]):  # else the events are what is printed
+            show_json(done)
+        return
+    click.echo(("would do: " if done["dry_run"] else "") + printable(done["text"]))
+    if done["dry_run"]:
+        show_plan(done)
+    elif done["operation"]:
+        click.echo(f"operation {printable(done['operation'])}")
+
+
+def _record(session: Session, how: How, asked: str, done: Mapping[str, Any]) -> None:
+    """Read afterwards what it became, also where the operation that was followed failed."""
+    service, server = session.service(), done["server"]
+    state = {"server": service.ask("GET", f"/v1/servers/{server}")["server"]}
+    repeat = ["server", "show", server, "--output", "json"]
+    if done["operation"]:
+        shown = service.ask("GET", f"/v1/operations/{done['operation']}")
+        state["operation"] = shown["operation"]
+    read = state["server"]
+    reached = Reached(
+        asked=asked,
+        done=done,
+        checked=f"{server} is {read['state']}, power {read['power']['power']}",
+        state=state,
+        repeat=repeat,
+    )
+    write_record(how.evidence, session, reached)

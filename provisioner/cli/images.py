@@ -1,0 +1,128 @@
+"""`rackwright image`: import, build, look."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import click
+
+from provisioner.cli.output import JSON, amount, moment, show_json, show_record, show_table
+from provisioner.cli.progress import reporting
+from provisioner.cli.record import Reached, evidence_option, write_record
+from provisioner.cli.session import FILE, Session, asks, config_option
+from provisioner.errors import ErrorCode, InputError
+
+
+@click.group()
+def image() -> None:
+    """Images: what servers are installed with."""
+
+
+@image.command("list")
+@asks
+@click.pass_obj
+def list_images(session: Session, output: str) -> None:
+    """All imported images, by name."""
+    found = session.service().ask("GET", "/v1/images")
+    if output == JSON:
+        show_json(found)
+        return
+    rows = [
+        (
+            each["name"],
+            amount(each["image_bytes"]),
+            amount(each["data_bytes"]),
+            each["source_format"],
+            moment(each["imported_at"]),
+            each["root"][:16],
+        )
+        for each in found["images"]
+    ]
+    show_table(("NAME", "SIZE", "DATA", "FROM", "IMPORTED", "DIGEST"), rows)
+
+
+@image.command()
+@click.argument("name")
+@asks
+@click.pass_obj
+def show(session: Session, name: str, output: str) -> None:
+    """One image."""
+    found = session.service().ask("GET", _path(name))
+    if output == JSON:
+        show_json(found)
+        return
+    show_record(found["image"] | {"imported_at": moment(found["image"]["imported_at"])})
+
+
+@image.command("import")
+@click.argument("source", type=FILE)
+@click.option("--name", required=True, help="What pools call it.")
+@evidence_option
+@asks
+@click.pass_obj
+def import_image(
+    session: Session, source: Path, name: str, evidence: Path | None, output: str
+) -> None:
+    """Import SOURCE (raw, raw.gz, raw.xz, raw.zst or qcow2) under a name.
+
+    It is converted on this machine into the folder that the blob server serves, then the
+    service is told. A name is never given to other bytes.
+    """
+    service = session.service()
+    with reporting(output) as report:
+        made = session.callbacks.images.import_image(session.settings(), source, name, report)
+    done = service.ask("PUT", _path(name), _body(made))
+    if output == JSON:
+        show_json(done)
+    else:
+        click.echo(f"{made.name}: {amount(made.image_bytes)}, digest {made.root}")
+    if evidence is not None:
+        reached = Reached(
+            asked=f"import image {name}",
+            done=done,
+            checked=f"image {name} was read back",
+            state=service.ask("GET", _path(name)),
+            repeat=["image", "show", name, "--output", "json"],
+        )
+        write_record(evidence, session, reached)
+
+
+@image.command()
+@click.argument("what")
+@click.option("--out", type=FILE, required=True, help="The raw image to make.")
+@click.option("--cache", type=FILE, help="Keeps packages.  [default: ~/.cache/rackwright]")
+@config_option
+@click.pass_obj
+def build(session: Session, what: str, out: Path, cache: Path | None) -> None:
+    """Build an image from Debian packages: WHAT is tiny or debian-12."""
+    images = session.callbacks.images
+    if what not in images.buildable:
+        known = ", ".join(images.buildable)
+        raise InputError(ErrorCode.IMAGE_UNKNOWN, f"{what!r} cannot be built; known are {known}")
+    images.build_image(what, out, cache or default_cache(), _say)
+    click.echo(f"{out}: made; `rackwright image import {out} --name {what}` makes it usable")
+
+
+def default_cache() -> Path:
+    """The user's cache folder, ours in it."""
+    import os
+
+    named = os.environ.get("XDG_CACHE_HOME", "")
+    return (Path(named) if named else Path.home() / ".cache") / "rackwright"
+
+
+def _say(line: str) -> None:
+    click.echo(line, err=True)
+
+
+def _path(name: str) -> str:
+    return f"/v1/images/{quote(name, safe='')}"
+
+
+def _body(made: Any) -> Mapping[str, Any]:  # noqa: ANN401 ports.ImageRecord, imported when used
+    from dataclasses import asdict
+
+    return {key: value for key, value in asdict(made).items() if key != "name"} | {
+        "folder": str(made.folder)
+    }

@@ -1,0 +1,90 @@
+"""`rackwright lab`: a virtual rack of real parts on this machine."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from provisioner.cli.callbacks import LabCallbacks
+from provisioner.cli.output import JSON, amount, show_json, show_record, show_table
+from provisioner.cli.session import FILE, Session, output_option
+from provisioner.errors import ErrorCode, OperatorError
+
+
+@click.group()
+def lab() -> None:
+    """A virtual rack: servers, controllers, networks and the service, for trying and testing."""
+
+
+@lab.command()
+@click.pass_obj
+def up(session: Session) -> None:
+    """Start it, or what of it is not running; it stays."""
+    _lab(session).up(_say)
+
+
+@lab.command()
+@click.pass_obj
+def down(session: Session) -> None:
+    """End all of it; nothing stays running."""
+    _lab(session).down(_say)
+
+
+@lab.command()
+@output_option
+@click.pass_obj
+def status(session: Session, output: str) -> None:
+    """What runs, and where everything is."""
+    found = _lab(session).status()
+    if output == JSON:
+        show_json(found)
+    else:
+        _show(found)
+
+
+@lab.command()
+@click.argument("verb")
+@click.argument("instance")
+@click.option("--ssh-key", type=FILE, help="Public key for the instance's user.")
+@click.option("--user-data", type=FILE, help="For cloud-init.")
+@click.pass_obj
+def payload(
+    session: Session, verb: str, instance: str, ssh_key: Path | None, user_data: Path | None
+) -> None:
+    """Print the payload that CloudStack would send with VERB for INSTANCE."""
+    click.echo(_lab(session).payload(verb, instance, ssh_key, user_data))
+
+
+def _lab(session: Session) -> LabCallbacks:
+    found = session.callbacks.lab
+    if found is None:
+        raise OperatorError(ErrorCode.LAB, "this installation has no virtual rack")
+    return found
+
+
+def _show(found: Mapping[str, Any]) -> None:
+    service = found["service"] or {}
+    show_record(
+        {
+            "namespace": found["namespace"],
+            "service": f"pid {service['pid']}" if service.get("pid") else "not running",
+            "operators": service.get("sockets", {}).get("operators"),
+            "provisioning": service.get("urls", {}).get("provisioning"),
+            "entry": " ".join(found["entry"] or ()),
+        }
+    )
+    rows = [
+        (
+            server["name"],
+            ", ".join(server["macs"]),
+            f"{server['bmc']['protocol']} {server['bmc']['address']}:{server['bmc']['port']}",
+            ", ".join(amount(disk["size"]) for disk in server["disks"]),
+        )
+        for server in found["servers"]
+    ]
+    show_table(("SERVER", "MACS", "CONTROLLER", "DISKS"), rows)
+
+
+def _say(line: str) -> None:
+    click.echo(line, err=True)

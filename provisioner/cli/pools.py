@@ -1,0 +1,118 @@
+"""`rackwright pool`: which servers stand in for each other, and what may run on them."""
+
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import click
+
+from provisioner.cli.output import JSON, show_json, show_record, show_table
+from provisioner.cli.record import Reached, evidence_option, write_record
+from provisioner.cli.session import Session, asks
+
+
+@click.group()
+def pool() -> None:
+    """Pools: servers that may stand in for each other, and their images."""
+
+
+@pool.command("list")
+@asks
+@click.pass_obj
+def list_pools(session: Session, output: str) -> None:
+    """All pools, by name."""
+    found = session.service().ask("GET", "/v1/pools")
+    if output == JSON:
+        show_json(found)
+        return
+    rows = [
+        (each["name"], ", ".join(each["images"]), each["policy"]["wipe_class"])
+        for each in found["pools"]
+    ]
+    show_table(("NAME", "IMAGES", "WIPE"), rows)
+
+
+@pool.command()
+@click.argument("name")
+@asks
+@click.pass_obj
+def show(session: Session, name: str, output: str) -> None:
+    """One pool."""
+    _show(session.service().ask("GET", _path(name)), output)
+
+
+@pool.command()
+@click.argument("name")
+@click.option(
+    "--image",
+    "images",
+    multiple=True,
+    metavar="NAME=IMAGE",
+    help="What the payload calls it, and the imported image; once for each.",
+)
+@click.option("--min-cpu-threads", type=int, default=0)
+@click.option("--min-memory-bytes", type=int, default=0)
+@click.option("--min-gpus", type=int, default=0)
+@click.option("--wipe-methods", type=int, default=1, show_default=True, help="Of each disk.")
+@click.option("--wipe-class", default="clear", show_default=True, help="clear or purge.")
+@click.option(
+    "--unerasable",
+    default="refuse",
+    show_default=True,
+    help="A writable medium without an erase method: refuse it, or list it in the evidence.",
+)
+@evidence_option
+@asks
+@click.pass_obj
+def put(
+    session: Session,
+    /,
+    name: str,
+    images: tuple[str, ...],
+    output: str,
+    evidence: Path | None,
+    **numbers: Any,  # noqa: ANN401 click's
+) -> None:
+    """Make a pool, or make it so: what is not said here is the default afterwards."""
+    body = {
+        "images": _map(images),
+        "requirements": {
+            key: numbers[key] for key in ("min_cpu_threads", "min_memory_bytes", "min_gpus")
+        },
+        "policy": {key: numbers[key] for key in ("wipe_methods", "wipe_class", "unerasable")},
+    }
+    service = session.service()
+    done = service.ask("PUT", _path(name), body)
+    _show(done, output)
+    if evidence is not None:
+        reached = Reached(
+            asked=f"put pool {name}",
+            done=done,
+            checked=f"pool {name} was read back",
+            state=service.ask("GET", _path(name)),
+            repeat=["pool", "show", name, "--output", "json"],
+        )
+        write_record(evidence, session, reached)
+
+
+def _show(found: dict[str, Any], output: str) -> None:
+    if output == JSON:
+        show_json(found)
+        return
+    each = found["pool"]
+    show_record({"name": each["name"], **each["requirements"], **each["policy"]})
+    show_table(("NAME IN THE PAYLOAD", "IMAGE"), list(each["images"].items()))
+
+
+def _map(pairs: tuple[str, ...]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals or key in found:
+            raise click.UsageError(f"--image {pair}: NAME=IMAGE is expected, each NAME once")
+        found[key] = value
+    return found
+
+
+def _path(name: str) -> str:
+    return f"/v1/pools/{quote(name, safe='')}"

@@ -1,0 +1,218 @@
+"""`rackwright server`: look, and ask for something."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+from urllib.parse import quote, urlencode
+
+import click
+
+from provisioner.cli.changes import How, change, changes
+from provisioner.cli.enrolment import enrol
+from provisioner.cli.output import (
+    JSON,
+    amount,
+    moment,
+    show_json,
+    show_record,
+    show_table,
+)
+from provisioner.cli.session import Session, asks
+
+NAME: Final = click.argument("name")
+REASON: Final = click.option("--reason", required=True, help="Stays on record with your name.")
+
+
+@click.group()
+def server() -> None:
+    """Servers: enrol, look, provide, maintain, quarantine, retire."""
+
+
+server.add_command(enrol)
+
+
+@server.command("list")
+@click.option("--pool", help="Only servers of this pool.")
+@click.option("--state", help="Only servers in this state.")
+@asks
+@click.pass_obj
+def list_servers(session: Session, pool: str | None, state: str | None, output: str) -> None:
+    """All servers, by name."""
+    wanted = {"pool": pool, "state": state and state.upper()}
+    query = urlencode({key: value for key, value in wanted.items() if value})
+    found = session.service().ask("GET", "/v1/servers" + (f"?{query}" if query else ""))
+    if output == JSON:
+        show_json(found)
+        return
+    columns = ("NAME", "POOL", "STATE", "POWER", "READ", "NOTES")
+    rows = [
+        (
+            each["name"],
+            each["pool"],
+            each["state"],
+            each["power"]["power"],
+            moment(each["power"]["at"]),
+            _notes(each),
+        )
+        for each in found["servers"]
+    ]
+    show_table(columns, rows)
+
+
+@server.command()
+@NAME
+@asks
+@click.pass_obj
+def show(session: Session, name: str, output: str) -> None:
+    """All that is remembered of one server."""
+    found = session.service().ask("GET", _path(name))
+    if output == JSON:
+        show_json(found)
+        return
+    record = found["server"]
+    controller = record["controller"]
+    address = f"{controller['protocol']} {controller['host']}:{controller['port']}"
+    show_record(
+        {
+            "name": record["name"],
+            "pool": record["pool"],
+            "state": record["state"],
+            "power": f"{record['power']['power']}, read {moment(record['power']['at'])}",
+            "notes": _notes(record),
+            "firmware": record["firmware"],
+            "controller": f"{address}, driver {record['driver'] or 'not chosen yet'}",
+            "identity": (record["identity"] or {}).get("system_uuid"),
+            "mains return": record["restore_policy"],
+            "console": record["console"],
+            "kernel arguments": record["kernel_arguments"],
+        }
+    )
+    show_table(
+        ("MAC", "ROLES", "PORT"),
+        [(nic["mac"], ", ".join(nic["roles"]), nic["port"]) for nic in record["nics"]],
+    )
+    if record["baseline"]:
+        _show_disks(record["baseline"])
+
+
+@server.command()
+@NAME
+@changes
+@click.pass_obj
+def verify(session: Session, name: str, how: How) -> None:
+    """Speak to the controller again; its identity is pinned, then the server is inspected."""
+    _act(session, how, name, "verify")
+
+
+@server.command()
+@NAME
+@changes
+@click.pass_obj
+def inspect(session: Session, name: str, how: How) -> None:
+    """Boot the agent and store what it finds as the baseline."""
+    _act(session, how, name, "inspect")
+
+
+@server.command()
+@NAME
+@click.option(
+    "--erase",
+    multiple=True,
+    metavar="SERIAL",
+    help="This disk may be erased although it carries data; once for each.",
+)
+@changes
+@click.pass_obj
+def provide(session: Session, name: str, erase: tuple[str, ...], how: How) -> None:
+    """Wipe a server and offer it."""
+    _act(session, how, name, "provide", {"erase": list(erase)})
+
+
+@server.command()
+@NAME
+@click.option("--reason", help="Stays on record with your name.")
+@click.option("--end", is_flag=True, help="Hand it out again.")
+@changes
+@click.pass_obj
+def maintenance(session: Session, name: str, *, reason: str | None, end: bool, how: How) -> None:
+    """Do not hand a server out; with --end, hand it out again."""
+    if end == (reason is not None):
+        raise click.UsageError("give either --reason or --end")
+    if end:
+        asked = f"end the maintenance of server {name}"
+        change(session, how, asked=asked, method="DELETE", target=_path(name, "maintenance"))
+    else:
+        _act(session, how, name, "maintenance", {"reason": reason})
+
+
+@server.command()
+@NAME
+@REASON
+@changes
+@click.pass_obj
+def quarantine(session: Session, name: str, reason: str, how: How) -> None:
+    """Off, its ports shut in, until a person has looked at it."""
+    _act(session, how, name, "quarantine", {"reason": reason})
+
+
+@server.command()
+@NAME
+@REASON
+@changes
+@click.pass_obj
+def retire(session: Session, name: str, reason: str, how: How) -> None:
+    """Out of service for good; its history stays."""
+    _act(session, how, name, "retire", {"reason": reason})
+
+
+@server.command()
+@NAME
+@click.option("--since", type=float, default=0.0, help="Seconds since 1970.")
+@asks
+@click.pass_obj
+def calls(session: Session, name: str, since: float, output: str) -> None:
+    """What was said to its controller, ports and boot services, oldest first."""
+    query = urlencode({"server": name, "since": since})
+    found = session.service().ask("GET", f"/v1/calls?{query}")
+    if output == JSON:
+        show_json(found)
+        return
+    rows = [
+        (moment(each["at"]), each["door"], each["text"], each["outcome"]) for each in found["calls"]
+    ]
+    show_table(("AT", "DOOR", "CALL", "OUTCOME"), rows)
+
+
+def _act(session: Session, how: How, name: str, word: str, body: object = None) -> None:
+    target = _path(name, word)
+    change(session, how, asked=f"{word} server {name}", method="POST", target=target, body=body)
+
+
+def _path(name: str, word: str = "") -> str:
+    return f"/v1/servers/{quote(name, safe='')}" + (f"/{word}" if word else "")
+
+
+def _notes(each: Mapping[str, Any]) -> str:
+    notes = [str(note) for note in each["health"]]
+    if each["dirty"]:
+        notes.append("dirty")
+    if each["maintenance"]:
+        notes.append(f"maintenance: {each['maintenance']['reason']}")
+    if each["reason"]:
+        notes.append(each["reason"])
+    return "; ".join(notes)
+
+
+def _show_disks(baseline: Mapping[str, Any]) -> None:
+    columns = ("DISK", "SERIAL", "MODEL", "SIZE", "TRANSPORT", "DATA")
+    rows = [
+        (
+            disk["name"],
+            disk["serial"],
+            disk["model"],
+            amount(disk["bytes"]),
+            disk["transport"],
+            "partition table" if disk["has_partition_table"] else "",
+        )
+        for disk in baseline["disks"]
+    ]
+    show_table(columns, rows)

@@ -1,0 +1,105 @@
+"""The one door to the service: HTTP over its Unix socket for operators."""
+
+import contextlib
+import http.client
+import json
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from provisioner.errors import (
+    ConflictError,
+    ErrorCode,
+    InputError,
+    OperatorError,
+    RackwrightError,
+    TransientError,
+)
+
+TIMEOUT_S: Final = 60.0
+"""The service answers at once or says "not now"; followers hear a comment every 15 s."""
+CLASSES: Final = {
+    "input": InputError,
+    "conflict": ConflictError,
+    "operator": OperatorError,
+    "transient": TransientError,
+}
+GOOD: Final = 200
+
+
+class ServiceClient:
+    """Asks the service; every error of it is raised here as what it was there."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def ask(self, method: str, target: str, body: object = None) -> Any:  # noqa: ANN401 as wide as JSON is
+        """One request and its JSON answer.
+
+        Raises:
+            RackwrightError: The service's own error, or SERVICE_DOWN.
+        """
+        return json.loads(self._bytes(method, target, body))
+
+    def fetch(self, target: str) -> bytes:
+        """A body that is not JSON."""
+        return self._bytes("GET", target, None)
+
+    def events(self, target: str) -> Iterator[Any]:
+        """Server-sent events, each parsed; ends when the service ends them.
+
+        Raises:
+            RackwrightError: As `ask`; SERVICE_DOWN when the stream is cut.
+        """
+        with self._reply("GET", target, None) as reply:
+            yield from _events(reply)
+
+    def _bytes(self, method: str, target: str, body: object) -> bytes:
+        with self._reply(method, target, body) as reply:
+            return reply.read()
+
+    @contextlib.contextmanager
+    def _reply(self, method: str, target: str, body: object) -> Iterator[http.client.HTTPResponse]:
+        connection = _UnixConnection(self._path)
+        try:
+            connection.request(method, target, None if body is None else json.dumps(body).encode())
+            reply = connection.getresponse()
+            if reply.status != GOOD:
+                raise error_of(reply.status, reply.read())
+            yield reply
+        except (OSError, http.client.HTTPException) as error:
+            why = getattr(error, "strerror", None) or str(error) or type(error).__name__
+            text = f"no answer at {self._path}: {why}; is `rackwright serve` running?"
+            raise TransientError(ErrorCode.SERVICE_DOWN, text) from error
+        finally:
+            connection.close()
+
+
+def error_of(status: int, body: bytes) -> RackwrightError:
+    """The error that the service answered with, of the same class and code."""
+    try:
+        inner = json.loads(body)["error"]
+        kind, code = CLASSES.get(inner["kind"], RackwrightError), ErrorCode(inner["code"])
+        return kind(code, str(inner["brief"]), str(inner.get("detail", "")))
+    except (ValueError, KeyError, TypeError, AttributeError):
+        text = f"the service answered {status} in a way that this command does not know"
+        return RackwrightError(ErrorCode.INTERNAL, text)
+
+
+def _events(reply: http.client.HTTPResponse) -> Iterator[Any]:
+    for line in reply:
+        if line.startswith(b"data: "):
+            yield json.loads(line.removeprefix(b"data: "))
+
+
+class _UnixConnection(http.client.HTTPConnection):
+    def __init__(self, path: Path) -> None:
+        super().__init__("rackwright", timeout=TIMEOUT_S)
+        self._path = path
+
+    def connect(self) -> None:
+        """In place of a host and port."""
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(TIMEOUT_S)
+        self.sock.connect(str(self._path))

@@ -1,0 +1,154 @@
+"""What every command shares: configuration, the door to the service, its common options."""
+
+import functools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, ParamSpec, Protocol, TypeVar
+
+import click
+
+from provisioner.cli.callbacks import Callbacks
+from provisioner.cli.output import JSON, TABLE
+from provisioner.errors import ErrorCode, InputError
+
+if TYPE_CHECKING:
+    from provisioner.config import Settings
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+DEFAULT_CONFIG: Final = Path("/etc/rackwright/rackwright.toml")
+
+
+class Door(Protocol):
+    """How a command speaks to the service."""
+
+    def ask(self, method: str, target: str, body: object = None) -> Any:  # noqa: ANN401 as wide as JSON is
+        """One request and its JSON answer; raises what the service raised."""
+        ...
+
+    def fetch(self, target: str) -> bytes:
+        """A body that is not JSON."""
+        ...
+
+    def events(self, target: str) -> Iterator[Any]:
+        """Server-sent events, each parsed."""
+        ...
+
+
+def unix_door(path: Path) -> Door:
+    """The real one."""
+    from provisioner.cli.service_client import ServiceClient
+
+    return ServiceClient(path)
+
+
+@dataclass(slots=True)
+class Session:
+    """One call of the command.
+
+    Attributes:
+        argv: As it was called, for the record of evidence.
+        socket: Of the service; None takes the configuration's.
+    """
+
+    callbacks: Callbacks
+    connect: Callable[[Path], Door] = unix_door
+    config: Path = DEFAULT_CONFIG
+    socket: Path | None = None
+    argv: list[str] = field(default_factory=list)
+
+    def settings(self) -> "Settings":
+        """Raises InputError CONFIG_INVALID, FILE_UNREADABLE."""
+        from provisioner.config import load
+
+        text = read_text(self.config)
+        return load(text, self.config.absolute().parent, source=str(self.config))
+
+    def service(self) -> Door:
+        """The door to the running service; nothing is asked yet."""
+        return self.connect(self.socket or self.settings().operators.socket)
+
+
+def read_text(path: Path) -> str:
+    """A file of the caller.
+
+    Raises:
+        InputError: FILE_UNREADABLE.
+    """
+    return _read(path, lambda: path.read_text(encoding="utf-8"))
+
+
+def read_bytes(path: Path) -> bytes:
+    """A file of the caller.
+
+    Raises:
+        InputError: FILE_UNREADABLE.
+    """
+    return _read(path, path.read_bytes)
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """A file for the caller.
+
+    Raises:
+        InputError: FILE_UNREADABLE.
+    """
+    _read(path, lambda: path.write_bytes(content))
+
+
+def _read(path: Path, act: Callable[[], R]) -> R:
+    try:
+        return act()
+    except OSError as error:
+        raise InputError(ErrorCode.FILE_UNREADABLE, f"{path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise InputError(ErrorCode.FILE_UNREADABLE, f"{path}: no text in UTF-8") from error
+
+
+def _set_config(context: click.Context, _parameter: click.Parameter, value: Path | None) -> None:
+    session = context.find_object(Session)
+    if value is not None and session is not None:
+        session.config = value
+
+
+def _set_socket(context: click.Context, _parameter: click.Parameter, value: Path | None) -> None:
+    session = context.find_object(Session)
+    if value is not None and session is not None:
+        session.socket = value
+
+
+FILE: Final = click.Path(path_type=Path)
+config_option = click.option(
+    "--config",
+    type=FILE,
+    envvar="RACKWRIGHT_CONFIG",
+    expose_value=False,
+    callback=_set_config,
+    help=f"Settings.  [default: {DEFAULT_CONFIG}]",
+)
+socket_option = click.option(
+    "--socket",
+    type=FILE,
+    envvar="RACKWRIGHT_SOCKET",
+    expose_value=False,
+    callback=_set_socket,
+    help="The service's socket for operators, where not the one of the settings.",
+)
+output_option = click.option(
+    "--output",
+    type=click.Choice([TABLE, JSON]),
+    default=TABLE,
+    show_default=True,
+    help="For people, or for programs.",
+)
+
+
+def asks(function: Callable[P, R]) -> Callable[P, R]:
+    """Options of a command that asks the service: --config, --socket, --output."""
+    return functools.reduce(
+        lambda wrapped, option: option(wrapped),
+        (output_option, socket_option, config_option),
+        function,
+    )
