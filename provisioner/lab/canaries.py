@@ -42,23 +42,20 @@ def find(files: Collection[Path], wanted: Collection[bytes]) -> dict[bytes, list
 
 def _tagged(file: Path) -> Iterator[tuple[bytes, int]]:
     """Everything that begins with the tag, with its offset."""
-    overlap = CANARY_BYTES - 1
-    for start, end in extents(file):
-        with file.open("rb", buffering=0) as disk:
-            for place in range(start, end, _CHUNK):
-                # some bytes more on both sides: a canary may cross a chunk's or an extent's edge
-                begin = max(0, place - overlap)
+    with file.open("rb", buffering=0) as disk:
+        for start, end in extents(file):
+            for begin in range(start, end, _CHUNK):
+                stop = min(begin + _CHUNK, end)
                 disk.seek(begin)
-                yield from _tagged_in(disk.read(place + _CHUNK + overlap - begin), begin, place)
+                # some bytes more: a canary may cross the edge, and belongs to where it begins
+                data = disk.read(stop - begin + CANARY_BYTES - 1)
+                yield from _tagged_in(data, begin, stop)
 
 
-def _tagged_in(data: bytes, begin: int, place: int) -> Iterator[tuple[bytes, int]]:
-    """Those that begin in [place, place + chunk): the others belong to a neighbouring chunk."""
+def _tagged_in(data: bytes, begin: int, stop: int) -> Iterator[tuple[bytes, int]]:
     at = data.find(TAG)
-    while at >= 0:
-        offset = begin + at
-        if place <= offset < place + _CHUNK:
-            yield data[at : at + CANARY_BYTES], offset
+    while 0 <= at < stop - begin:
+        yield data[at : at + CANARY_BYTES], begin + at
         at = data.find(TAG, at + 1)
 
 

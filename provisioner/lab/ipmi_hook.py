@@ -14,6 +14,7 @@ that start goes to the disk.
 import contextlib
 import json
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -27,6 +28,7 @@ _NETWORK = "pxe"
 _NOTHING_SET = "none"
 _END_S = 5.0
 _BEGIN_S = 5.0
+_SETTLE_S = 3.0
 
 
 def main(folder: Path, words: list[str]) -> int:
@@ -145,39 +147,42 @@ def _keep(folder: Path) -> None:
     hidden.write_text(f"{qemu.pid} {_start_time(qemu.pid)}")
     hidden.replace(folder / "qemu")
     note(folder, event="on", boot=device)
-    for event in _events(folder, settings):
-        reason = str(event.get("data", {}).get("reason", ""))
-        note(folder, event=event["event"].lower(), reason=reason)
+    with contextlib.suppress(OSError), _connected(folder / "keeper.qmp") as monitor:
+        _watch(folder, monitor, settings)
     status = qemu.wait()
     note(folder, event="off", status=str(status))
 
 
-def _events(folder: Path, settings: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Resets and shutdowns as QEMU tells them; ends with QEMU."""
-    disk_next = _nic_order(settings, "last")
-    with contextlib.suppress(OSError), _connected(folder / "keeper.qmp") as monitor:
-        for command in ({"execute": "qmp_capabilities"}, disk_next):
-            monitor.write(json.dumps(command) + "\n")
-            monitor.flush()
-        for line in monitor:
-            message = json.loads(line)
-            if message.get("event") in {"RESET", "SHUTDOWN"}:
-                yield message
+def _watch(folder: Path, monitor: socket.socket, settings: dict[str, Any]) -> None:
+    """Note resets and shutdowns as QEMU tells them; ends with QEMU.
+
+    The boot order is put back some seconds after each reset: SeaBIOS answers one with two more
+    of its own, and the order is read after the last.
+    """
+    _say(monitor, {"execute": "qmp_capabilities"})
+    is_due = True
+    pending = b""
+    while True:
+        if is_due and not select.select([monitor], [], [], _SETTLE_S)[0]:
+            _say(monitor, _nic_order(settings, "last"))
+            is_due = False
+        said = monitor.recv(4096)
+        if not said:
+            return
+        *lines, pending = (pending + said).split(b"\n")
+        for message in map(json.loads, lines):
+            event = message.get("event")
+            if event in {"RESET", "SHUTDOWN"}:
+                note(folder, event=event.lower(), reason=message["data"].get("reason", ""))
+                is_due = True
 
 
 def _reset(folder: Path) -> None:
-    """Boot order for this one reset, then back: the monitor is left when the reset has happened."""
+    """The boot order for this one reset, then the reset."""
     settings = json.loads((folder / "machine.json").read_text())
     place = "first" if _take_boot_device(folder) == _NETWORK else "last"
-    _monitor(
-        folder / "hook.qmp",
-        [
-            _nic_order(settings, place),
-            {"execute": "system_reset"},
-        ],
-        until="RESET",
-    )
-    _monitor(folder / "hook.qmp", [_nic_order(settings, "last")])
+    commands = [_nic_order(settings, place), {"execute": "system_reset"}]
+    _monitor(folder / "hook.qmp", commands)
 
 
 def _nic_order(settings: dict[str, Any], place: str) -> dict[str, Any]:
@@ -189,28 +194,26 @@ def _nic_order(settings: dict[str, Any], place: str) -> dict[str, Any]:
     }
 
 
-def _monitor(path: Path, commands: list[dict[str, Any]], *, until: str = "") -> None:
+def _monitor(path: Path, commands: list[dict[str, Any]]) -> None:
     """Say something to QEMU's monitor; a machine that is off hears nothing."""
     if not path.exists():
         return
     with contextlib.suppress(OSError), _connected(path) as monitor:
+        answers = monitor.makefile("rb")
+        answers.readline()  # QEMU's greeting
         for command in ({"execute": "qmp_capabilities"}, *commands):
-            monitor.write(json.dumps(command) + "\n")
-            monitor.flush()
-            _read_until(monitor, "return")
-        if until:
-            _read_until(monitor, until)
+            _say(monitor, command)
+            for line in answers:
+                if {"return", "error"} & json.loads(line).keys():
+                    break
 
 
-def _read_until(monitor: Any, what: str) -> None:  # noqa: ANN401 a socket's file
-    for line in monitor:
-        message = json.loads(line)
-        if what in message or message.get("event") == what or "error" in message:
-            return
+def _say(monitor: socket.socket, command: dict[str, Any]) -> None:
+    monitor.sendall(json.dumps(command).encode() + b"\n")
 
 
 @contextlib.contextmanager
-def _connected(path: Path) -> Iterator[Any]:
+def _connected(path: Path) -> Iterator[socket.socket]:
     deadline = time.monotonic() + _BEGIN_S
     with socket.socket(socket.AF_UNIX) as monitor:
         while True:
@@ -221,9 +224,7 @@ def _connected(path: Path) -> Iterator[Any]:
                 if time.monotonic() > deadline:
                     raise
                 time.sleep(0.02)
-        with monitor.makefile("rw") as lines:
-            lines.readline()  # QEMU's greeting
-            yield lines
+        yield monitor
 
 
 if __name__ == "__main__":

@@ -49,14 +49,18 @@ class Running:
         return Running.of(self.pid) == self
 
     def end(self, *, patience_s: float = 5.0) -> None:
-        """Ask, wait, then force; returns when it is gone."""
-        deadline = time.monotonic() + patience_s
-        asked = signal.SIGTERM
-        while self.is_alive():
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(self.pid, asked)
-            _wait_for_end(self, deadline)
-            asked, deadline = signal.SIGKILL, time.monotonic() + patience_s
+        """Ask, wait, then force; returns when it is gone.
+
+        Raises:
+            OperatorError: LAB: even forced it did not go.
+        """
+        for asked in (signal.SIGTERM, signal.SIGKILL):
+            if self.is_alive():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(self.pid, asked)
+                _wait_for_end(self, time.monotonic() + patience_s)
+        if self.is_alive():
+            raise OperatorError(ErrorCode.LAB, f"process {self.pid} cannot be ended")
 
 
 def _wait_for_end(process: Running, deadline: float) -> None:

@@ -12,7 +12,7 @@ from provisioner.errors import ErrorCode, OperatorError
 from provisioner.lab import bmc_ipmi, bmc_redfish, libvirt_daemon, namespaces, network, services
 from provisioner.lab.layout import LabPaths, Layout, RawFile, ServerSpec
 from provisioner.lab.probes import wait_for_tcp
-from provisioner.lab.processes import Record, Running
+from provisioner.lab.processes import Record, Running, last_line
 from provisioner.lab.qemu import has_kvm
 from provisioner.servers.model import ControllerProtocol
 
@@ -57,6 +57,7 @@ class Rack:
             with self._stage("DHCP and blobs"):
                 services.up(self.layout, self.paths, self.record)
             self._controllers_up(kvm=has_kvm())
+            self._need_all()
 
     def down(self) -> None:
         """End everything that runs and take the networks away; files stay. Safe to repeat."""
@@ -116,6 +117,13 @@ class Rack:
                     what=f"the controller of {server.name}",
                     within_s=_ANSWER_S,
                 )
+
+    def _need_all(self) -> None:
+        """Some end only a moment after their start, over a setting or a port that is taken."""
+        for name in self.record.names():
+            if name != services.SERVICE and self.record.running(name) is None:
+                said = last_line(self.paths.logs / f"{name}.log")
+                raise OperatorError(ErrorCode.LAB, f"{name} ended after its start: {said}")
 
     def _behind(self, protocol: ControllerProtocol) -> list[ServerSpec]:
         return [server for server in self.layout.servers if server.protocol is protocol]
