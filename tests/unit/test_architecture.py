@@ -18,7 +18,7 @@ PLACES = {
     "pycdlib": ["provisioner/adapters/nonce_media.py"],
     "dbos": ["provisioner/durable.py"],
     "yaml": ["provisioner/servers/manifest.py"],
-    "libvirt": ["provisioner/lab/bmc_redfish.py"],
+    "bcrypt": ["provisioner/lab/bmc_redfish.py"],  # comes with sushy-tools, for its user file
     "prometheus_client": ["provisioner/service/metrics.py"],
     # a framework: one folder
     "cryptography": ["provisioner/adapters/keys"],
