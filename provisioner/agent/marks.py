@@ -65,7 +65,7 @@ def survey_target(target: Target, key: bytes, most: int, run: RunTool) -> Survey
                     break
                 content = medium.read(block * BLOCK_BYTES, BLOCK_BYTES)
                 looked_at += 1
-                if not is_allowed(content, Leaves.UNIFORM):
+                if not is_allowed(content, Leaves.BLANK):
                     marks[block] = mark_digest(content, key)
     except OSError as failure:
         error = str(failure)

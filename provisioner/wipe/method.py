@@ -38,10 +38,14 @@ class Method(StrEnum):
 
 
 class Leaves(StrEnum):
-    """What a block may read as after a method; each allows what the ones before it allow."""
+    """What a block may read as after a method; each allows what the ones before it allow.
+
+    ZERO is zeros alone; BLANK also 0xFF throughout, as erased flash reads; NOISE also what the
+    ciphertext of an erased key reads as.
+    """
 
     ZERO = "zero"
-    UNIFORM = "uniform"
+    BLANK = "blank"
     NOISE = "noise"
 
 
@@ -61,28 +65,28 @@ class MethodFacts:
 
 
 _PURGE_NOISE = MethodFacts(reaches=WipeClass.PURGE, leaves=Leaves.NOISE, hidden_areas=True)
-_PURGE_UNIFORM = MethodFacts(reaches=WipeClass.PURGE, leaves=Leaves.UNIFORM, hidden_areas=True)
+_PURGE_BLANK = MethodFacts(reaches=WipeClass.PURGE, leaves=Leaves.BLANK, hidden_areas=True)
 _PURGE_ZERO = MethodFacts(reaches=WipeClass.PURGE, leaves=Leaves.ZERO, hidden_areas=True)
 
 METHODS: Mapping[Method, MethodFacts] = MappingProxyType(
     {
         Method.NVME_SANITIZE_CRYPTO: _PURGE_NOISE,
-        Method.NVME_SANITIZE_BLOCK: _PURGE_UNIFORM,
+        Method.NVME_SANITIZE_BLOCK: _PURGE_BLANK,
         Method.NVME_FORMAT_CRYPTO: MethodFacts(reaches=WipeClass.CLEAR, leaves=Leaves.NOISE),
-        Method.NVME_FORMAT_ERASE: MethodFacts(reaches=WipeClass.CLEAR, leaves=Leaves.UNIFORM),
+        Method.NVME_FORMAT_ERASE: MethodFacts(reaches=WipeClass.CLEAR, leaves=Leaves.BLANK),
         Method.ATA_SANITIZE_CRYPTO: _PURGE_NOISE,
-        Method.ATA_SANITIZE_BLOCK: _PURGE_UNIFORM,
+        Method.ATA_SANITIZE_BLOCK: _PURGE_BLANK,
         Method.ATA_SANITIZE_OVERWRITE: _PURGE_ZERO,
         # self-encrypting drives answer the enhanced erase with a new key: noise
         Method.ATA_ERASE_ENHANCED: MethodFacts(
             reaches=WipeClass.CLEAR, leaves=Leaves.NOISE, hidden_areas=True
         ),
-        Method.ATA_ERASE: MethodFacts(reaches=WipeClass.CLEAR, leaves=Leaves.UNIFORM),
+        Method.ATA_ERASE: MethodFacts(reaches=WipeClass.CLEAR, leaves=Leaves.BLANK),
         Method.SCSI_SANITIZE_CRYPTO: _PURGE_NOISE,
-        Method.SCSI_SANITIZE_BLOCK: _PURGE_UNIFORM,
+        Method.SCSI_SANITIZE_BLOCK: _PURGE_BLANK,
         Method.SCSI_SANITIZE_OVERWRITE: _PURGE_ZERO,
         # nothing is promised by a discard; `choose` counts it where the disk promises zeros
-        Method.DISCARD: MethodFacts(reaches=WipeClass.NONE, leaves=Leaves.UNIFORM),
+        Method.DISCARD: MethodFacts(reaches=WipeClass.NONE, leaves=Leaves.BLANK),
         Method.OVERWRITE: MethodFacts(reaches=WipeClass.CLEAR, leaves=Leaves.ZERO),
     }
 )

@@ -63,9 +63,9 @@ class OneDisk:
 
     @property
     def reference(self):
-        return DiskReference(
-            serial=self.serial, wwn=None, bytes=self.path.stat().st_size, model="file"
-        )
+        with self.path.open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+        return DiskReference(serial=self.serial, wwn=None, bytes=size, model="file")
 
     @property
     def target(self):

@@ -96,7 +96,7 @@ def test_a_good_wipe_reaches_what_the_disk_proves():
     verdict = judge(good(), WipePolicy())
     assert verdict.findings == ()
     assert verdict.reached is WipeClass.PURGE
-    assert verdict.leaves is Leaves.UNIFORM
+    assert verdict.leaves is Leaves.BLANK
     assert 0 < verdict.miss_probability <= 1e-6
     assert judge(good(PLAIN), WipePolicy()).reached is WipeClass.CLEAR
 

@@ -94,8 +94,9 @@ COUNTING = bytes(range(256)) * 16
 @pytest.mark.parametrize(
     ("block", "allowed"),
     [
-        (bytes(BLOCK_BYTES), {Leaves.ZERO, Leaves.UNIFORM, Leaves.NOISE}),
-        (b"\xff" * BLOCK_BYTES, {Leaves.UNIFORM, Leaves.NOISE}),
+        (bytes(BLOCK_BYTES), {Leaves.ZERO, Leaves.BLANK, Leaves.NOISE}),
+        (b"\xff" * BLOCK_BYTES, {Leaves.BLANK, Leaves.NOISE}),
+        (b"\xa5" * BLOCK_BYTES, set()),
         (NOISE, {Leaves.NOISE}),
         (TEXT, set()),
         (COUNTING, set()),
