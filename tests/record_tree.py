@@ -25,7 +25,10 @@ LINKS = (
 )
 _OF_DEVICE = ("vendor", "model", "rev", "wwid", "serial", "vpd_pg80", "vpd_pg83", "vpd_pg89")
 FILES = (
-    *(f"block/*/{name}" for name in ("size", "ro", "removable", "serial", "wwid", "nsid", "hidden")),
+    *(
+        f"block/*/{name}"
+        for name in ("size", "ro", "removable", "serial", "wwid", "nsid", "hidden")
+    ),
     *(f"block/*/queue/{name}_block_size" for name in ("logical", "physical")),
     "block/*/queue/rotational",
     "block/*/dm/uuid",
@@ -33,7 +36,10 @@ FILES = (
     *(f"block/*/device/{name}" for name in ("type", "sas_address", "name", "cid", "fwrev")),
     *(f"class/nvme/*/{name}" for name in ("serial", "model", "firmware_rev", "transport")),
     *(f"class/dmi/id/{name}" for name in ("product_uuid", "product_serial", "product_name")),
-    *(f"class/dmi/id/{name}" for name in ("sys_vendor", "bios_vendor", "bios_version", "bios_date")),
+    *(
+        f"class/dmi/id/{name}"
+        for name in ("sys_vendor", "bios_vendor", "bios_version", "bios_date")
+    ),
     "class/ata_port/*/port_no",
     *(f"class/net/*/{name}" for name in ("address", "carrier")),
     *(f"bus/pci/devices/*/{name}" for name in ("class", "vendor", "device")),
@@ -65,7 +71,7 @@ def below(pattern: str) -> list[str]:
 def listed(path: str) -> list[str]:
     """Names in a folder, sorted; none where it is no folder."""
     try:
-        return sorted(os.listdir(path))
+        return sorted(os.listdir(path))  # noqa: PTH208 no pathlib where this may run
     except OSError:
         return []
 
@@ -83,7 +89,7 @@ def main() -> int:
     files = {}
     for path in (each for pattern in FILES for each in below(pattern)):
         try:
-            with open(path, "rb") as file:
+            with open(path, "rb") as file:  # noqa: PTH123
                 files[resolved(path)] = file.read(65536).hex()
         except OSError:
             continue

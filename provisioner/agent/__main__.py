@@ -29,11 +29,23 @@ def inspect(_parameters: Mapping[str, Any], _link: Link) -> dict[str, Any]:
     return {"facts": read_facts().to_json()}
 
 
-def _loaded_late(module: str, function: str) -> Order:
-    """An order whose module is imported when it is asked for.
+LATE = {
+    "erase": ("erase", "erase"),
+    "mark": ("marks", "mark"),
+    "read_nonce": ("nonce", "read_nonce"),
+    "set_boot_order": ("boot_order", "set_boot_order"),
+    "verify": ("verify", "verify"),
+    "write_image": ("write_image", "write_image"),
+    "write_seed": ("write_seed", "write_seed"),
+}
+"""Kind -> module and function. Imported when they are asked for.
 
-    A third of the time from /init to the agent's hello would be imports that no hello needs.
-    """
+A third of the time from /init to the agent's hello would be imports that no hello needs.
+"""
+
+
+def late(module: str, function: str) -> Order:
+    """The order of that name in that module."""
 
     def order(parameters: Mapping[str, Any], link: Link) -> dict[str, Any]:
         found: Order = getattr(importlib.import_module(f"provisioner.agent.{module}"), function)
@@ -43,16 +55,10 @@ def _loaded_late(module: str, function: str) -> Order:
 
 
 ORDERS: Mapping[str, Order] = {
-    "erase": _loaded_late("erase", "erase"),
     "inspect": inspect,
-    "mark": _loaded_late("marks", "mark"),
     "power_off": power.agree,
-    "read_nonce": _loaded_late("nonce", "read_nonce"),
     "reboot": power.agree,
-    "set_boot_order": _loaded_late("boot_order", "set_boot_order"),
-    "verify": _loaded_late("verify", "verify"),
-    "write_image": _loaded_late("write_image", "write_image"),
-    "write_seed": _loaded_late("write_seed", "write_seed"),
+    **{kind: late(*place) for kind, place in LATE.items()},
 }
 LAST_ACTS = {"power_off": power.switch_off, "reboot": power.restart}
 

@@ -34,6 +34,17 @@ class Target:
     port: int
 
 
+class _Kept:
+    """The connections of one thread; they end with it."""
+
+    def __init__(self) -> None:
+        self.by_target: dict[Target, http.client.HTTPConnection] = {}
+
+    def __del__(self) -> None:
+        for each in self.by_target.values():
+            each.close()
+
+
 class Connections:
     """One kept connection for each thread and target."""
 
@@ -63,9 +74,9 @@ class Connections:
 
     def _kept(self) -> dict[Target, http.client.HTTPConnection]:
         if not hasattr(self._mine, "kept"):
-            self._mine.kept = {}
-        kept: dict[Target, http.client.HTTPConnection] = self._mine.kept
-        return kept
+            self._mine.kept = _Kept()
+        kept: _Kept = self._mine.kept
+        return kept.by_target
 
 
 def target_of(url: str, settings: AgentSettings) -> tuple[Target, str]:
