@@ -49,11 +49,11 @@ class Durable:
             system_database_url=url, serializer=JSON, application_name=NAME, lazy=True
         )
 
-    def launch(self, *, steps_of: StepsOf, run_step: RunStep) -> None:
+    async def launch(self, *, steps_of: StepsOf, run_step: RunStep) -> None:
         """Make the engine's tables, go on with what was in flight, take what is handed over.
 
-        Call it outside an event loop: operations then have a loop and a thread of their own,
-        and a slow listener does not hold them up. A held service does not call it at all.
+        Operations run in the caller's loop from then on: it shares locks of controllers with
+        the power loop, and is not the listeners'. A held service does not call it at all.
 
         Args:
             steps_of: The stored list of an operation.
@@ -82,7 +82,9 @@ class Durable:
             return "done"
 
         DBOS.launch()
-        DBOS.register_queue(QUEUE, partition_concurrency=1, polling_interval_sec=POLL_S)
+        await DBOS.register_queue_async(
+            QUEUE, partition_concurrency=1, polling_interval_sec=POLL_S
+        )
 
     def enqueue(
         self, connection: sa.Connection, operation: OperationId, server: ServerName

@@ -2,7 +2,6 @@
 
 import secrets
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 from provisioner.errors import ErrorCode, OperatorError
@@ -31,6 +30,7 @@ async def _network_first(work: Work) -> Mapping[str, Any]:
     and the proof is the agent's call-in (invariant 4).
     """
     mac = work.server.provisioning_nic().mac
+    work.doors.site.ramdisk()  # refuses before power is touched where there is none
     now = work.doors.clock.wall()
     boot = Boot(
         operation=work.operation.id,
@@ -108,13 +108,10 @@ async def facts_of(work: Work) -> Inventory:
 
 
 async def _withdraw(work: Work) -> Mapping[str, Any]:
-    """Nothing is offered to this MAC any more; the agent goes off by itself, then for sure."""
+    """Nothing is offered to this MAC any more."""
     mac = work.server.provisioning_nic().mac
     await work.doors.offers.withdraw(mac)
     await _journal(work, f"withdraw {mac}")
-    now = work.doors.clock.wall()
-    close = partial(work.doors.records.boots.change_boot, work.operation.id, closed_at=now)
-    await stored(close)
     return {}
 
 

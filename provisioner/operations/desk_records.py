@@ -3,7 +3,7 @@
 import io
 import json
 import tarfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any, Protocol
@@ -11,14 +11,7 @@ from typing import Any, Protocol
 from provisioner.errors import ConflictError, ErrorCode, InputError
 from provisioner.operations.bell import Bell
 from provisioner.operations.consoles import Keepsakes
-from provisioner.operations.doors import Records
-from provisioner.operations.lists import LISTS, follow
-from provisioner.operations.machines import new_operation
-from provisioner.ports import Audit, Clock, ImageRecord
-from provisioner.servers.model import Pool
-from provisioner.servers.operation import Effect, OperationRecord, Status
-from provisioner.servers.states import next_move
-from provisioner.service.desk import (
+from provisioner.operations.desk import (
     Asked,
     JournalCall,
     OperationView,
@@ -26,6 +19,13 @@ from provisioner.service.desk import (
     Readiness,
     Stage,
 )
+from provisioner.operations.doors import Records
+from provisioner.operations.lists import LISTS, follow
+from provisioner.operations.machines import new_operation
+from provisioner.ports import Audit, CallHistory, Clock, ImageRecord
+from provisioner.servers.model import Pool
+from provisioner.servers.operation import Effect, OperationRecord, Status
+from provisioner.servers.states import next_move
 from provisioner.store.waiting import stored
 from provisioner.units import OperationId, ServerName, WallSeconds
 
@@ -167,39 +167,28 @@ class Shelf:
         await stored(self.audit.audit, by.who(), "put image", image.name)
 
 
-class NotedCall(Protocol):
-    """One row of the journal."""
-
-    at: WallSeconds
-    server: ServerName
-    door: str
-    text: str
-    outcome: str
-
-
-class Journal(Protocol):
-    """Reads the journal of calls back."""
-
-    def calls(
-        self, *, server: ServerName | None, since: WallSeconds | None, most: int
-    ) -> Sequence[NotedCall]:
-        """The newest so many, oldest first."""
-        ...
-
-
 @dataclass(slots=True)
 class Written:
-    """Implements the desk's part for evidence, calls and health."""
+    """Implements the desk's part for evidence, calls and health.
+
+    Attributes:
+        public_key: Of the evidence key in use, PEM.
+    """
 
     records: Records
-    journal: Journal
+    journal: CallHistory
     held: str
+    public_key: str
     missing: Callable[[], tuple[str, ...]]
     left_alone: Callable[[], tuple[ServerName, ...]]
 
     async def evidence(self) -> tuple[Mapping[str, Any], ...]:
         """The whole chain."""
         return await stored(self.records.evidence.records)
+
+    async def evidence_key(self) -> str:
+        """For comparing, never for verifying."""
+        return self.public_key
 
     async def calls(
         self, *, server: ServerName | None, since: WallSeconds, most: int

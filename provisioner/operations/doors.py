@@ -1,5 +1,6 @@
 """What the steps of an operation may reach, handed to them as one value."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -38,14 +39,15 @@ class Site:
         name: As it stands in evidence.
         blobs_url: Where nginx serves images and the ramdisk, without a slash at the end.
         agent_url: Where the agent API answers.
-        ramdisk: What is booted: its digests are part of the evidence.
+        ramdisk: What is booted, read anew each time; raises RAMDISK_MISSING. Its digests are
+            part of the evidence.
         site_initrd_sha256: Of the small second initrd, named apart from the ramdisk's digest.
     """
 
     name: str
     blobs_url: str
     agent_url: str
-    ramdisk: RamdiskRecord
+    ramdisk: Callable[[], RamdiskRecord]
     site_initrd_sha256: str
     times: Times
 

@@ -36,6 +36,15 @@ async def _off(work: Work) -> Mapping[str, Any]:
     return await _remember(work, reading)
 
 
+async def _agent_off(work: Work) -> Mapping[str, Any]:
+    """The agent is gone for sure, and so is its token."""
+    found = await _off(work)
+    now = work.doors.clock.wall()
+    close = partial(work.doors.records.boots.change_boot, work.operation.id, closed_at=now)
+    await stored(close)
+    return found
+
+
 async def _off_gracefully(work: Work) -> Mapping[str, Any]:
     grace = Seconds(work.doors.site.times.soft_off_s)
     async with talk(work) as controller:
@@ -124,7 +133,7 @@ ON_TO_NETWORK_FOR_TENANT = Step(
     powers=True,
     dirties=True,
 )
-AGENT_OFF = Step(name="agent-off", act=_off, limit=Seconds(180.0))
+AGENT_OFF = Step(name="agent-off", act=_agent_off, limit=Seconds(180.0))
 DISK_FIRST = Step(name="disk-first", act=_disk_first, limit=Seconds(60.0))
 FIRST_ON = Step(name="first-on", act=_first_on, limit=Seconds(180.0), powers=True, dirties=True)
 ON = Step(name="on", act=_on, limit=Seconds(180.0), powers=True, dirties=True)

@@ -53,7 +53,7 @@ async def document_of(work: Work, disks: Sequence[tuple[Disk, DiskVerdict]]) -> 
 
 
 async def _obtained(work: Work, effects: dict[str, Effect]) -> Obtained:
-    boot, ramdisk = effects["network-first"].result, work.doors.site.ramdisk
+    boot, ramdisk = effects["network-first"].result, work.doors.site.ramdisk()
     identity = IdentityClass(effects["same-machine"].result["identity"])
     hello = await stored(work.doors.records.orders.order, work.operation.id, "hello")
     way = boot["nonce_kept"] if identity is IdentityClass.NONCE else "system uuid"

@@ -163,7 +163,10 @@ def main(folder, number):
 
     database = store.open_store(folder, SystemClock(), hand_over)
     steps = Steps(database, world)
-    durable.launch(steps_of=steps.steps_of, run_step=steps.run)
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, daemon=True).start()
+    launched = durable.launch(steps_of=steps.steps_of, run_step=steps.run)
+    asyncio.run_coroutine_threadsafe(launched, loop).result()
     still_open = [each.id for each in database.operations.operations(open_only=True)]
     for identifier, how in durable.lost(still_open).items():
         outcome = Outcome(ending=Ending.MACHINE, code=ErrorCode.OPERATION_LOST, brief=how)

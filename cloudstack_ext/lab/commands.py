@@ -1,0 +1,58 @@
+"""`rackwright lab`: what its four commands do."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from provisioner.cli.callbacks import LabCallbacks, Say
+
+if TYPE_CHECKING:
+    from cloudstack_ext.lab.site import LabSite
+
+
+def lab_callbacks() -> LabCallbacks:
+    """For the composition root."""
+    return LabCallbacks(up=_up, down=_down, status=_status, payload=_payload)
+
+
+def _site(say: Say) -> "LabSite":
+    from cloudstack_ext.lab.site import LabSite
+
+    return LabSite.of(os.environ, say)
+
+
+def _silent(_line: str) -> None:
+    """Says nothing."""
+
+
+def _up(say: Say) -> None:
+    _site(say).up()
+
+
+def _down(say: Say) -> None:
+    _site(say).down()
+
+
+def _status() -> Mapping[str, Any]:
+    from provisioner.lab.description import describe
+
+    return describe(_site(_silent).rack)
+
+
+def _payload(verb: str, instance: str, ssh_key: Path | None, user_data: Path | None) -> str:
+    from cloudstack_ext.contract import Verb
+    from cloudstack_ext.lab.instances import instance_of
+    from cloudstack_ext.lab.payload import lab_payload
+    from provisioner.errors import ErrorCode, InputError
+
+    known = {each.value: each for each in Verb}
+    if verb not in known:
+        names = ", ".join(sorted(known))
+        raise InputError(ErrorCode.VERB_UNKNOWN, f"{verb!r} is none of {names}")
+    given = instance_of(
+        instance,
+        ssh_key=ssh_key.read_text().strip() if ssh_key else None,
+        user_data=user_data.read_bytes() if user_data else None,
+    )
+    return lab_payload(known[verb], given).decode()

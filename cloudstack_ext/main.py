@@ -1,0 +1,130 @@
+"""Composition root: `rackwright` starts here; adapters are named here and in main_serve only.
+
+Imports that a command needs stand in its callback, so that `rackwright --help` is quick.
+"""
+
+import os
+import secrets
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from provisioner.cli.callbacks import (
+    Callbacks,
+    ImageCallbacks,
+    Initialised,
+    KeyCallbacks,
+    Report,
+    Say,
+    ServiceCallbacks,
+)
+from provisioner.cli.group import make_cli
+
+if TYPE_CHECKING:
+    from provisioner.config import Role, Settings
+    from provisioner.ports import ImageRecord
+    from provisioner.secret import Secret
+
+FIRST_OPERATOR = "admin"
+BUILDABLE = ("tiny", "debian-12")
+
+
+def main() -> None:
+    """`rackwright`."""
+    make_cli(callbacks()).main()
+
+
+def callbacks() -> Callbacks:
+    """What the command line is given."""
+    from cloudstack_ext.lab.commands import lab_callbacks
+
+    return Callbacks(
+        now=time.time,
+        service=ServiceCallbacks(serve=_serve, initialise=_initialise, add_token=_add_token),
+        images=ImageCallbacks(
+            import_image=_import_image, build_image=_build_image, buildable=BUILDABLE
+        ),
+        keys=KeyCallbacks(read_public_key=_read_public_key, verify_signature=_verify_signature),
+        lab=lab_callbacks(),
+    )
+
+
+def _serve(settings: "Settings") -> None:
+    from cloudstack_ext.main_serve import run
+
+    run(settings)
+
+
+def _initialise(settings: "Settings") -> Initialised:
+    """Keys, certificates and the first token; then the new database and its marker."""
+    from cloudstack_ext.main_serve import first_database
+    from provisioner.adapters.keys.initialise import initialise
+    from provisioner.config import Role
+    from provisioner.service.tokens import RANDOM_BYTES, new_token
+
+    token, line = new_token(FIRST_OPERATOR, Role.ADMIN, secrets.token_bytes(RANDOM_BYTES), "")
+    sites = settings.extension.sites
+    files = initialise(
+        settings.service.state_dir,
+        site=sites[0].name if sites else "rackwright",
+        addresses=[settings.provisioning.address],
+        others={settings.files().tokens.name: line.encode()},
+    )
+    first_database(settings)
+    return Initialised(files=(*files, settings.files().database), token=token)
+
+
+def _add_token(settings: "Settings", name: str, role: "Role") -> "Secret":
+    from provisioner.service.tokens import RANDOM_BYTES, new_token
+
+    path = settings.files().tokens
+    existing = path.read_text() if path.exists() else ""
+    token, line = new_token(name, role, secrets.token_bytes(RANDOM_BYTES), existing)
+    handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    with os.fdopen(handle, "w") as tokens:
+        tokens.write(line)
+    return token
+
+
+def _import_image(settings: "Settings", source: Path, name: str, report: Report) -> "ImageRecord":
+    import asyncio
+
+    from provisioner.adapters.clock import SystemClock
+    from provisioner.adapters.process import LocalProcesses
+    from provisioner.image.import_image import Importer
+    from provisioner.units import ImageName
+
+    importer = Importer(
+        images=settings.provisioning.blobs_dir / "images",
+        processes=LocalProcesses(),
+        clock=SystemClock(),
+    )
+    with source.open("rb") as file:
+        return asyncio.run(importer.import_image(file, ImageName(name), report))
+
+
+def _build_image(what: str, out: Path, cache: Path, say: Say) -> None:
+    import asyncio
+
+    from provisioner.adapters.process import LocalProcesses
+    from provisioner.image.build_debian import build_debian
+    from provisioner.image.build_tiny import build_tiny
+
+    build = build_tiny if what == "tiny" else build_debian
+    asyncio.run(build(LocalProcesses(), cache=cache, out=out, report=say))
+
+
+def _read_public_key(pem: bytes) -> bytes:
+    from provisioner.adapters.keys.evidence_key import read_public_key
+
+    return read_public_key(pem)
+
+
+def _verify_signature(public: bytes, message: bytes, signature: str) -> bool:
+    from provisioner.adapters.keys.evidence_key import verify_signature
+
+    return verify_signature(public, message, signature)
+
+
+if __name__ == "__main__":
+    main()
