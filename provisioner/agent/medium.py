@@ -11,8 +11,7 @@ import mmap
 import os
 import stat
 import struct
-import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Self
 
@@ -26,12 +25,11 @@ SMALLEST_SECTOR = 512
 
 
 class Medium:
-    """One open disk. Reads may come from several threads; each has a buffer of its own."""
+    """One open disk. Reads and writes may come from several threads."""
 
     def __init__(self, descriptor: int) -> None:
         """Take over an open descriptor; use `open`."""
         self._descriptor = descriptor
-        self._own = threading.local()
         self._is_block = stat.S_ISBLK(os.fstat(descriptor).st_mode)
         self.bytes = os.lseek(descriptor, 0, os.SEEK_END)
         self.sector_bytes = self._sector_bytes()
@@ -58,12 +56,20 @@ class Medium:
         Raises:
             OSError: EIO also where the disk gave fewer bytes; NVMe says ENODATA.
         """
-        buffer = self._buffer(length)
-        with memoryview(buffer)[:length] as view:
-            got = os.preadv(self._descriptor, [view], offset)
+        return self.reader(length)(offset)
+
+    def reader(self, length: int) -> Callable[[int], bytes]:
+        """`read` with one length and a buffer of its own: for many reads by one thread."""
+        buffer, descriptor = mmap.mmap(-1, length), self._descriptor
+        place = [buffer]
+
+        def read(offset: int) -> bytes:
+            got = os.preadv(descriptor, place, offset)
             if got != length:
                 raise OSError(errno.EIO, f"{got} of {length} bytes read at byte {offset}")
-            return bytes(view)
+            return buffer[:]
+
+        return read
 
     def write(self, offset: int, content: bytes) -> None:
         """Write all of it; `settle` makes sure that it reached the disk.
@@ -71,10 +77,9 @@ class Medium:
         Raises:
             OSError: The disk refused.
         """
-        buffer = self._buffer(len(content))
-        buffer[: len(content)] = content
-        with memoryview(buffer)[: len(content)] as view:
-            self._put(view, offset)
+        with mmap.mmap(-1, len(content)) as buffer:
+            buffer[:] = content
+            self._put(buffer, offset)
 
     def write_zeros(self, start: int, end: int, block_bytes: int) -> Iterator[int]:
         """Write zeros over a range; gives the bytes written so far after each block.
@@ -99,18 +104,10 @@ class Medium:
         if self._is_block:
             fcntl.ioctl(self._descriptor, BLKFLSBUF, 0)
 
-    def _put(self, view: memoryview, offset: int) -> None:
-        got = os.pwritev(self._descriptor, [view], offset)
-        if got != len(view):
-            raise OSError(errno.EIO, f"{got} of {len(view)} bytes written at byte {offset}")
-
-    def _buffer(self, length: int) -> mmap.mmap:
-        """Of this thread, page-aligned as direct reads ask, and at least that long."""
-        buffer: mmap.mmap | None = getattr(self._own, "buffer", None)
-        if buffer is None or len(buffer) < length:
-            buffer = mmap.mmap(-1, max(length, PIECE_BYTES))
-            self._own.buffer = buffer
-        return buffer
+    def _put(self, content: mmap.mmap | memoryview, offset: int) -> None:
+        got = os.pwritev(self._descriptor, [content], offset)
+        if got != len(content):
+            raise OSError(errno.EIO, f"{got} of {len(content)} bytes written at byte {offset}")
 
     def _sector_bytes(self) -> int:
         if not self._is_block:

@@ -173,28 +173,26 @@ class DiskReading:
         return total
 
     def _read_blocks(self, medium: Medium, blocks: Sequence[int]) -> Count:
-        count = Count()
-        for block in blocks:
-            if count.errors >= MOST_ERRORS:
-                break
-            self._look(medium, block * BLOCK_BYTES, count)
-            if count.read % NOTE_EVERY == 0:
+        count, read = Count(), medium.reader(BLOCK_BYTES)
+        for number, block in enumerate(blocks, start=1):
+            try:
+                content = read(block * BLOCK_BYTES)
+            except OSError:
+                count.errors += 1
+                if count.errors >= MOST_ERRORS:
+                    break
+                continue
+            count.read += 1
+            # nearly every block of a wiped disk ends here
+            if content == ZEROS:
+                count.zeros += 1
+            elif not is_allowed(content, self._disk.leaves):
+                count.unwiped += 1
+                count.note(block * BLOCK_BYTES)
+            if number % NOTE_EVERY == 0:
                 # one reader speaks for all: they advance alike
-                self._reach(count.read * READERS * BLOCK_BYTES)
+                self._reach(number * READERS * BLOCK_BYTES)
         return count
-
-    def _look(self, medium: Medium, offset: int, count: Count) -> None:
-        try:
-            content = medium.read(offset, BLOCK_BYTES)
-        except OSError:
-            count.errors += 1
-            return
-        count.read += 1
-        if content == ZEROS:
-            count.zeros += 1
-        elif not is_allowed(content, self._disk.leaves):
-            count.unwiped += 1
-            count.note(offset)
 
     def _read_ends(self, medium: Medium) -> Count:
         count = Count()
