@@ -31,6 +31,7 @@ PLAIN_FIELDS = frozenset(
         "health",
         "reason",
         "found_on",
+        "baseline_at",
     }
 )
 """Fields that are a column of the same name."""

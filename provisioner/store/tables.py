@@ -76,6 +76,7 @@ SERVER = sa.Table(
     _text("kernel_arguments"),
     _text("console"),
     Column("baseline", Text),
+    Column("baseline_at", Float),
     Column("cpu_threads", Integer, nullable=False, default=0),
     Column("memory_bytes", sa.BigInteger, nullable=False, default=0),
     Column("gpus", Integer, nullable=False, default=0),

@@ -117,6 +117,7 @@ def _servers() -> None:
         sa.Column("kernel_arguments", sa.Text(), nullable=False),
         sa.Column("console", sa.Text(), nullable=False),
         sa.Column("baseline", sa.Text(), nullable=True),
+        sa.Column("baseline_at", sa.Float(), nullable=True),
         sa.Column("cpu_threads", sa.Integer(), nullable=False),
         sa.Column("memory_bytes", sa.BigInteger(), nullable=False),
         sa.Column("gpus", sa.Integer(), nullable=False),
