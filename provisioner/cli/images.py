@@ -10,7 +10,7 @@ import click
 from provisioner.cli.output import JSON, amount, moment, show_json, show_record, show_table
 from provisioner.cli.progress import reporting
 from provisioner.cli.record import Reached, evidence_option, write_record
-from provisioner.cli.session import FILE, Session, asks, config_option
+from provisioner.cli.session import FILE, Session, asks, config_option, output_option
 from provisioner.errors import ErrorCode, InputError
 
 
@@ -92,15 +92,19 @@ def import_image(
 @click.argument("what")
 @click.option("--out", type=FILE, required=True, help="The raw image to make.")
 @click.option("--cache", type=FILE, help="Keeps packages.  [default: ~/.cache/rackwright]")
+@output_option
 @config_option
 @click.pass_obj
-def build(session: Session, what: str, out: Path, cache: Path | None) -> None:
+def build(session: Session, what: str, out: Path, cache: Path | None, output: str) -> None:
     """Build an image from Debian packages: WHAT is tiny or debian-12."""
     images = session.callbacks.images
     if what not in images.buildable:
         known = ", ".join(images.buildable)
         raise InputError(ErrorCode.IMAGE_UNKNOWN, f"{what!r} cannot be built; known are {known}")
     images.build_image(what, out, cache or default_cache(), _say)
+    if output == JSON:
+        show_json({"version": 1, "image": what, "file": str(out)})
+        return
     click.echo(f"{out}: made; `rackwright image import {out} --name {what}` makes it usable")
 
 

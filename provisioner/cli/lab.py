@@ -18,17 +18,24 @@ def lab() -> None:
 
 
 @lab.command()
+@output_option
 @click.pass_obj
-def up(session: Session) -> None:
+def up(session: Session, output: str) -> None:
     """Start it, or what of it is not running; it stays."""
-    _lab(session).up(_say)
+    found = _lab(session)
+    found.up(_say)
+    if output == JSON:
+        show_json(found.status())
 
 
 @lab.command()
+@output_option
 @click.pass_obj
-def down(session: Session) -> None:
+def down(session: Session, output: str) -> None:
     """End all of it; nothing stays running."""
     _lab(session).down(_say)
+    if output == JSON:
+        show_json({"version": 1, "running": False})
 
 
 @lab.command()

@@ -128,7 +128,7 @@ class AgentApi:
 
     async def _hello(self, request: Request) -> Response:
         boot = await self._boot(request)
-        hello = hello_of(await read_json(request, MOST_BYTES))
+        hello = hello_of(await read_json(request, MOST_BYTES, mend=True))
         known = await stored(self.orders.put_order, _hello_order(boot))
         if known.ok is None:
             answer = replace(known, ok=True, result=_said(hello))
@@ -158,7 +158,7 @@ class AgentApi:
 
     async def _progress(self, request: Request) -> Response:
         boot = await self._boot(request)
-        progress = progress_of(await read_json(request, MOST_BYTES))
+        progress = progress_of(await read_json(request, MOST_BYTES, mend=True))
         _same_epoch(boot, progress.epoch)
         total = self.book.add(boot.operation, progress)
         if total is not None:
@@ -173,7 +173,7 @@ class AgentApi:
         the ring be lost, the waiter finds the answer at its next look.
         """
         boot = await self._boot(request)
-        result = result_of(await read_json(request, MOST_BYTES))
+        result = result_of(await read_json(request, MOST_BYTES, mend=True))
         _same_epoch(boot, result.epoch)
         order = await stored(self.orders.next_order, boot.operation, result.order - 1)
         if order is None or order.number != result.order:
@@ -194,7 +194,7 @@ class AgentApi:
 
     async def _journal(self, request: Request) -> Response:
         boot = await self._boot(request)
-        lines = lines_of(await read_json(request, MOST_JOURNAL_BYTES))
+        lines = lines_of(await read_json(request, MOST_JOURNAL_BYTES, mend=True))
         await asyncio.to_thread(self.journal.append, boot.operation, lines)
         return Response(status_code=204)
 

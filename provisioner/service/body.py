@@ -45,21 +45,26 @@ async def read_body(request: Request, most: int) -> bytes:
     return bytes(kept)
 
 
-async def read_json(request: Request, most: int) -> Any:  # noqa: ANN401 as wide as JSON is
+async def read_json(request: Request, most: int, *, mend: bool = False) -> Any:  # noqa: ANN401 as wide as JSON is
     """The body as a tree of plain values; an empty body is an empty object.
 
     Raises:
         InputError: As `read_body`, and PAYLOAD_MALFORMED where it is no JSON we take.
     """
     body = await read_body(request, most)
-    return parse_json(body) if body else {}
+    return parse_json(body, mend=mend) if body else {}
 
 
-def parse_json(body: bytes) -> Any:  # noqa: ANN401
+def parse_json(body: bytes, *, mend: bool = False) -> Any:  # noqa: ANN401
     """A tree of plain values.
 
     Beyond what the language refuses, these are refused: NaN and infinities, more than 32
     levels, text that has no form in UTF-8, and NUL, which databases refuse.
+
+    Args:
+        body: As it came.
+        mend: Put a replacement character in the place of such text instead: a machine that
+            quotes a broken device has nobody who could write it anew.
 
     Raises:
         InputError: PAYLOAD_MALFORMED.
@@ -69,27 +74,26 @@ def parse_json(body: bytes) -> Any:  # noqa: ANN401
     except (ValueError, RecursionError) as error:
         text = "the body is no JSON, or nested too deeply"
         raise InputError(ErrorCode.PAYLOAD_MALFORMED, text) from error
-    if wrong := _hurtful(tree):
-        raise InputError(ErrorCode.PAYLOAD_MALFORMED, f"the body holds {wrong}")
-    return tree
+    _refuse_depth(tree)
+    mended = _mended(tree)
+    if not mend and mended != tree:
+        text = "the body holds a NUL character or half a surrogate pair"
+        raise InputError(ErrorCode.PAYLOAD_MALFORMED, text)
+    return mended
 
 
 def _no_constant(name: str) -> float:
     raise ValueError(name)
 
 
-def _hurtful(tree: object) -> str:
-    """What in the tree is refused; "" where nothing is. Without recursion."""
+def _refuse_depth(tree: object) -> None:
+    """Without recursion: what comes after it may recurse."""
     level = [tree]
     for _ in range(DEEPEST):
-        texts = [each for each in level if isinstance(each, str)]
-        texts += [key for each in level if isinstance(each, dict) for key in each]
-        if wrong := next(filter(None, map(_hurtful_text, texts)), ""):
-            return wrong
         level = [inner for each in level for inner in _inside(each)]
         if not level:
-            return ""
-    return f"more than {DEEPEST} levels"
+            return
+    raise InputError(ErrorCode.PAYLOAD_MALFORMED, f"the body has more than {DEEPEST} levels")
 
 
 def _inside(value: object) -> list[object]:
@@ -98,11 +102,10 @@ def _inside(value: object) -> list[object]:
     return value if isinstance(value, list) else []
 
 
-def _hurtful_text(text: str) -> str:
-    if "\0" in text:
-        return "a NUL character"
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return "half a surrogate pair"
-    return ""
+def _mended(tree: Any) -> Any:  # noqa: ANN401
+    if isinstance(tree, str):
+        whole = tree.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+        return whole.replace("\0", "\N{REPLACEMENT CHARACTER}")
+    if isinstance(tree, dict):
+        return {_mended(key): _mended(value) for key, value in tree.items()}
+    return [_mended(each) for each in tree] if isinstance(tree, list) else tree

@@ -10,7 +10,7 @@ import struct
 from typing import Any, Final, cast
 
 from starlette.requests import Request
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 _UCRED: Final = struct.Struct("3i")
 """struct ucred: pid, uid, gid. Source: unix(7)."""
@@ -41,6 +41,14 @@ class BoundedPeer(H11Protocol):
             transport.abort()
             return
         self.loop.call_later(FIRST_REQUEST_WITHIN_S, self._cut_if_silent)
+
+    def shutdown(self) -> None:
+        """Called when the service ends. Under TLS a mere close would wait for the other end."""
+        begun = cast("RequestResponseCycle | None", self.cycle)
+        idle = begun is None or begun.response_complete
+        super().shutdown()
+        if idle:
+            self.transport.abort()
 
     def _cut_if_silent(self) -> None:
         # uvicorn declares it as never None, and begins with None

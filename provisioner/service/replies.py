@@ -31,7 +31,6 @@ STATUS_OF_CODE: Final = {
     ErrorCode.POOL_UNKNOWN: 404,
     ErrorCode.IMAGE_UNKNOWN: 404,
     ErrorCode.EVIDENCE_UNKNOWN: 404,
-    ErrorCode.TOO_MANY_REQUESTS: 429,
 }
 """Where the code says more than its class."""
 

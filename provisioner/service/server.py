@@ -29,6 +29,8 @@ SOCKET_MODE: Final = 0o666
 """Whoever may connect is told apart by uid; the folder decides who may come near."""
 BACKLOG: Final = 256
 GRACE_S: Final = 5
+KEEP_ALIVE_S: Final = 75
+"""An agent at work is heard every 10 s; a new handshake each time would cost it more."""
 MOST_CONNECTIONS: Final = 1024
 
 
@@ -165,6 +167,12 @@ class _Server(uvicorn.Server):
     def capture_signals(self) -> Iterator[None]:
         yield
 
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().shutdown(sockets)
+        for connection in list(self.server_state.connections):
+            connection.transport.abort()
+        await asyncio.sleep(0)  # the loop tells each of them that it is lost
+
 
 def _server(listener: Listener) -> _Server:
     tls = listener.tls
@@ -180,6 +188,7 @@ def _server(listener: Listener) -> _Server:
             server_header=False,
             backlog=BACKLOG,
             limit_concurrency=MOST_CONNECTIONS,
+            timeout_keep_alive=KEEP_ALIVE_S,
             timeout_graceful_shutdown=GRACE_S,
             ssl_context_factory=None if tls is None else lambda _config, _default: tls,
         )

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 from click.testing import CliRunner, Result
 
@@ -511,6 +512,7 @@ def test_an_image_is_imported_here_and_registered_there(rig):
 def test_an_image_is_built_by_its_name(rig):
     assert rig.run("image", "build", "tiny", "--out", "/o.raw").exit_code == 0
     assert ("build", "tiny", Path("/o.raw")) in rig.calls
+    assert rig.json("image", "build", "tiny", "--out", "/o.raw")["file"] == "/o.raw"
     done = rig.run("image", "build", "windows", "--out", "/o.raw")
     failed(done, ErrorCode.IMAGE_UNKNOWN, 64)
 
@@ -594,9 +596,34 @@ def test_the_lab_is_shown_for_people_and_programs(rig):
     assert "bios1" in rig.run("lab", "status").stdout
     assert rig.json("lab", "status") == LAB
     assert rig.run("lab", "up").stderr == "network\n"
-    assert rig.run("lab", "down").exit_code == 0
+    assert rig.json("lab", "up") == LAB
+    assert rig.json("lab", "down") == {"version": 1, "running": False}
 
 
 def test_the_payload_of_a_verb_is_printed(rig):
     done = rig.run("lab", "payload", "create", "i1", "--ssh-key", "/k")
     assert json.loads(done.stdout) == ["create", "i1", "/k", "None"]
+
+
+def leaves(command: click.Command, words: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    if isinstance(command, click.Group):
+        for name, each in command.commands.items():
+            yield from leaves(each, (*words, name))
+    else:
+        yield words
+
+
+def test_every_command_speaks_to_programs_too(rig):
+    """But for the service itself, and those whose only output is for a program already."""
+    silent = {("serve",), ("completion",), ("lab", "payload")}
+    for words in set(leaves(rig.cli)) - silent:
+        assert "--output" in rig.run(*words, "--help").stdout, words
+
+
+def test_everything_that_touches_hardware_can_be_rehearsed(rig):
+    looks = {"list", "show", "calls", "follow"}
+    for words in leaves(rig.cli):
+        if words[0] in {"server", "operation"} and words[1] not in looks:
+            text = rig.run(*words, "--help").stdout
+            assert "--dry-run" in text, words
+            assert "--evidence" in text, words

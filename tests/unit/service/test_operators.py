@@ -173,6 +173,12 @@ def test_a_reason_is_one_line_that_says_something(service, reason):
     assert (reply.status, service.desk.asked) == (400, [])
 
 
+@pytest.mark.parametrize("reason", ["a \0 b", "half \ud800"])
+def test_text_that_no_database_takes_is_refused(service, reason):
+    reply = service.ask("POST", "/v1/servers/bios1/quarantine", {"reason": reason})
+    assert (reply.status, code_of(reply)) == (400, "PAYLOAD_MALFORMED")
+
+
 def test_a_dry_run_answers_the_plan_and_opens_nothing(service):
     found = service.ask("POST", "/v1/servers/bios1/provide?dry_run=true").json()
     assert (found["dry_run"], found["operation"]) == (True, None)
