@@ -86,14 +86,19 @@ def test_a_disk_whose_size_changed_is_not_read_for_another(tmp_path):
 
 def test_reads_that_fail_are_counted_and_do_not_pass(tmp_path, monkeypatch):
     disk = disk_of(tmp_path / "vda", used=0)
-    real = Medium.read
+    real = Medium.reader
 
-    def read(self, offset, length):
-        if offset <= MIB < offset + length:
-            raise OSError(5, "Input/output error")
-        return real(self, offset, length)
+    def reader(self, length):
+        read = real(self, length)
 
-    monkeypatch.setattr(Medium, "read", read)
+        def failing(offset):
+            if offset <= MIB < offset + length:
+                raise OSError(5, "Input/output error")
+            return read(offset)
+
+        return failing
+
+    monkeypatch.setattr(Medium, "reader", reader)
     seen = disk.verify(M.OVERWRITE, turns=0)
     assert seen.read_errors == 2
     assert seen.samples == 4 * MIB // BLOCK_BYTES - 1
