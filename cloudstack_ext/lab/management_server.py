@@ -83,6 +83,10 @@ class ManagementServer:
             path.unlink()
         return called
 
+    def mac_of(self, nic_uuid: str) -> str:
+        """What prepare answered for this NIC; "" where it answered nothing."""
+        return self._prepared.get(nic_uuid, {}).get("mac", "")
+
     def _run(self, argv: list[str], wait: int) -> Called:
         began = time.monotonic()
         pipe, merged = subprocess.PIPE, subprocess.STDOUT

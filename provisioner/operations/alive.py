@@ -13,7 +13,8 @@ from provisioner.servers.model import Power
 from provisioner.units import Seconds
 
 SIGNS = re.compile(
-    rb"(login: ?$|login: |Reached target .*[Mm]ulti-User|Cloud-init v\. .* finished)"
+    rb"(login: ?$|login: |Reached target .*[Mm]ulti-User|Cloud-init v\. .* finished"
+    rb"|RACKWRIGHT-[A-Z]+-READY)"
 )
 """What a running system writes: a login prompt (getty), systemd's target, cloud-init's end.
 

@@ -12,6 +12,7 @@ from provisioner.operations.doors import Work
 from provisioner.operations.endings import NeedsPersonError
 from provisioner.operations.steps import Step, StepList
 from provisioner.operations.verification import verify_controller
+from provisioner.servers.expected import unmet
 from provisioner.servers.model import Power
 from provisioner.servers.root_disk import own_disks
 from provisioner.servers.states import Intent
@@ -56,7 +57,11 @@ async def _inventory(work: Work) -> Mapping[str, Any]:
             ErrorCode.FACTS_DIFFER,
             f"enrolled with {work.server.firmware} firmware, it booted by {facts.firmware.mode}",
         )
-    own_disks(facts.disks, work.server.excluded_disks)
+    own = own_disks(facts.disks, work.server.excluded_disks)
+    missed = unmet(work.server.expected, facts, own)
+    if missed:
+        text = f"not the hardware that was enrolled: {'; '.join(missed)}"
+        raise InputError(ErrorCode.FACTS_DIFFER, text)
     change = partial(
         work.doors.records.servers.change,
         work.server.name,
