@@ -11,21 +11,29 @@ WITHIN_S = 10
 
 
 @contextmanager
-def lying_device(folder, disk, **rules):
-    """/dev/loopN behind which this file lies as told; `folder` gets sockets and the log."""
+def device(folder, *words):
+    """/dev/loopN in front of `nbdkit WORDS`; `folder` gets its sockets."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "rules.json").write_text(json.dumps(rules))
     socket, mounted = folder / "socket", folder / "mounted"
     mounted.touch()
     with ExitStack() as stack:
-        words = (f"file={disk}", f"rules={folder}/rules.json", f"log={folder}/log")
-        _start(stack, "nbdkit", "-f", "-U", str(socket), "python", str(PLUGIN), *words)
+        _start(stack, "nbdkit", "-f", "-U", str(socket), *words)
         _wait(socket.exists)
         _start(stack, "nbdfuse", str(mounted), f"nbd+unix:///?socket={socket}")
         stack.callback(_run, "fusermount3", "-u", str(mounted))
         _wait(lambda: mounted.stat().st_size > 0)
         loop = _run("losetup", "--direct-io=on", "-f", "--show", str(mounted)).strip()
         stack.callback(_run, "losetup", "-d", loop)
+        yield loop
+
+
+@contextmanager
+def lying_device(folder, disk, **rules):
+    """A device behind which this file lies as told; `folder` gets the rules and a log too."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "rules.json").write_text(json.dumps(rules))
+    words = (f"file={disk}", f"rules={folder}/rules.json", f"log={folder}/log")
+    with device(folder, "python", str(PLUGIN), *words) as loop:
         yield loop
 
 
