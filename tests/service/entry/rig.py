@@ -99,6 +99,7 @@ class Rig:
     """A folder with a configuration, a payload, and the entry to run on them."""
 
     def __init__(self, folder):
+        folder.mkdir(exist_ok=True)
         self.folder = folder
         self.socket = folder / "service.sock"
         self.config = folder / "entry.conf"

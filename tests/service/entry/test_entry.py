@@ -8,6 +8,7 @@ import statistics
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -311,10 +312,26 @@ def test_out_of_descriptors_is_one_line_too(rig, limit):
     assert one_object(ended.stdout)
 
 
+def _pid(connection):
+    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+    return int.from_bytes(credentials[:4], sys.byteorder)
+
+
+def test_its_stderr_leads_nowhere(rig):
+    seen = []
+
+    def looking(connection):
+        seen.append(str(Path(f"/proc/{_pid(connection)}/fd/2").readlink()))
+        connection.sendall(http(GOOD))
+
+    rig.serve(looking)
+    rig.ask()
+    assert seen == ["/dev/null"]
+
+
 def test_an_interrupt_is_one_line_too(rig):
     def interrupting(connection):
-        credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
-        os.kill(int.from_bytes(credentials[:4], sys.byteorder), 2)
+        os.kill(_pid(connection), 2)
         connection.recv(1)
 
     rig.serve(interrupting)

@@ -196,12 +196,15 @@ def test_a_create_goes_on_over_a_restart_of_the_service(service, management):
     running = service(install=3.0)
     with ThreadPoolExecutor(1) as pool:
         create = pool.submit(management.call, "create", lab_payload(Verb.CREATE, instance()), 1800)
-        time.sleep(0.5)
+        while not running.machines.calls:
+            time.sleep(0.01)
         running.stop()
         time.sleep(0.5)
         running.start()
         assert create.result().exit == 0
-    assert [name for name, _ in running.machines.calls] == ["deploy", "deploy"]
+    names = [name for name, _ in running.machines.calls]
+    assert len(names) >= 2  # a service that is stopping may be asked once more
+    assert set(names) == {"deploy"}
     assert len(running.machines.deployed) == 1
 
 
@@ -229,7 +232,7 @@ def _program(rig, text):
 
 
 def test_what_hangs_is_killed_at_the_end_of_its_wait_and_its_output_dropped(rig):
-    called = _program(rig, 'echo "$2"; exec sleep 60').call("create", b"{}", 1)
+    called = _program(rig, 'trap "" TERM; echo "$2"; exec sleep 60').call("create", b"{}", 1)
     assert (called.exit, called.output, called.failure) == (None, "", "Timeout")
     assert 1.0 <= called.seconds < 2.0
 

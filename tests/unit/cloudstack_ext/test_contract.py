@@ -156,6 +156,7 @@ def test_networks_stand_in_the_order_of_their_devices():
         ("A" * (USER_DATA_MOST + 4), ErrorCode.USER_DATA_TOO_LARGE),
         ("I2Nsb3VkLWNvbmZpZw=", ErrorCode.USER_DATA_UNREADABLE),
         ("#cloud-config", ErrorCode.USER_DATA_UNREADABLE),
+        ("#AAAA", ErrorCode.USER_DATA_UNREADABLE),
         ("\ud800AAA", ErrorCode.USER_DATA_UNREADABLE),
     ],
 )
