@@ -29,6 +29,7 @@ SAYS: Sequence[tuple[str, type[RackwrightError], ErrorCode, str]] = (
     ("Invalid role", OperatorError, E.CONTROLLER_REFUSED, "refuses this cipher suite or role"),
     ("algorithm", OperatorError, E.CONTROLLER_REFUSED, "refuses this cipher suite"),
     ("cipher suite", OperatorError, E.CONTROLLER_REFUSED, "refuses this cipher suite"),
+    ("IpmiException: None", TransientError, E.CONTROLLER_UNREACHABLE, "does not answer"),
     ("timeout", TransientError, E.CONTROLLER_UNREACHABLE, "does not answer"),
     ("no longer connected", TransientError, E.CONTROLLER_UNREACHABLE, "does not answer any more"),
     ("gaierror", TransientError, E.CONTROLLER_UNREACHABLE, "has no address"),

@@ -13,7 +13,7 @@ import shlex
 import signal
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import Iterator, Mapping, Sequence
-from typing import IO
+from typing import IO, Any
 
 from provisioner.ports import GIVEN_FILE, Ended
 from provisioner.units import Seconds
@@ -49,14 +49,12 @@ class LocalProcesses:
         """
         log.debug("run %s", shlex.join(argv))
         with _in_memory(given) as source:
-            process = await asyncio.create_subprocess_exec(
-                *GUARD,
-                *argv,
+            process = await _begin(
+                argv,
                 stdin=source,
                 stdout=PIPE,
                 stderr=PIPE,
                 env={**ENVIRON, **(environ or {})},
-                start_new_session=True,
             )
         try:
             async with asyncio.timeout(limit):
@@ -78,14 +76,12 @@ class LocalProcesses:
             passed = (secret.fileno(),) if GIVEN_FILE in argv else ()
             if terminal:
                 return await _start_on_terminal(words, passed)
-            process = await asyncio.create_subprocess_exec(
-                *GUARD,
-                *words,
+            process = await _begin(
+                words,
                 stdin=PIPE,
                 stdout=PIPE,
                 stderr=DEVNULL,
                 env=ENVIRON,
-                start_new_session=True,
                 pass_fds=passed,
                 limit=MOST_LINE,
             )
@@ -151,17 +147,30 @@ class LocalChild:
             self._terminal.close()
 
 
+async def _begin(argv: Sequence[str], **more: Any) -> Process:  # noqa: ANN401 asyncio's own
+    """In a session of its own; whoever is cancelled meanwhile leaves nothing behind.
+
+    asyncio would end the child alone, not what the child has started already.
+    """
+    beginning = asyncio.ensure_future(
+        asyncio.create_subprocess_exec(*GUARD, *argv, start_new_session=True, **more)
+    )
+    try:
+        return await asyncio.shield(beginning)
+    except asyncio.CancelledError:
+        await _end(await beginning)
+        raise
+
+
 async def _start_on_terminal(words: Sequence[str], passed: tuple[int, ...]) -> LocalChild:
     master, slave = pty.openpty()
     try:
-        process = await asyncio.create_subprocess_exec(
-            *GUARD,
-            *words,
+        process = await _begin(
+            words,
             stdin=slave,
             stdout=slave,
             stderr=slave,
             env={**ENVIRON, "TERM": "dumb"},
-            start_new_session=True,
             pass_fds=passed,
         )
     except BaseException:

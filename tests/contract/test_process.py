@@ -23,7 +23,7 @@ def run(*argv, limit=10.0, **more):
 
 def alive(pid):
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+        return Path(f"/proc/{int(pid)}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
         return False
 
@@ -80,21 +80,23 @@ def test_endless_output_fills_no_memory(monkeypatch):
     assert (ended.status, len(ended.output), ended.error) == (0, 1000, b"end\n")
 
 
-def test_cancelling_ends_the_child(tmp_path):
+@pytest.mark.parametrize("pause", [0.0, 0.001, 0.01, 0.1])
+def test_cancelling_ends_the_child_and_its_children_at_any_moment(tmp_path, pause):
     pid = tmp_path / "pid"
 
     async def cancel():
-        task = asyncio.create_task(
-            LocalProcesses().run(["sh", "-c", f"echo $$ >{pid}; sleep 60"], limit=60.0)
-        )
-        while not pid.exists() or not pid.read_text():
-            await asyncio.sleep(0.02)
+        script = f"sleep 60 & echo $! >{pid}; wait"
+        task = asyncio.create_task(LocalProcesses().run(["sh", "-c", script], limit=60.0))
+        await asyncio.sleep(pause)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
 
+    began = time.monotonic()
     asyncio.run(cancel())
-    assert not alive(pid.read_text().strip())
+    assert time.monotonic() - began < 5.0
+    begun = pid.read_text().strip() if pid.exists() else ""
+    assert not begun or not alive(begun)
 
 
 def test_children_die_with_the_service_even_by_sigkill(tmp_path):
