@@ -15,6 +15,7 @@ from provisioner.servers.model import (
     ControllerAddress,
     ControllerProtocol,
     ExcludedDisk,
+    ExpectedHardware,
     FirmwareMode,
     MacRole,
     Nic,
@@ -75,17 +76,6 @@ class NicEntry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ExpectedHardware:
-    """What the agent must find, where the operator wants it compared; None is "whatever"."""
-
-    cpu_threads: int | None = None
-    memory_bytes: int | None = None
-    disks: int | None = None
-    gpus: int | None = None
-    serial: Line | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ServerEntry:
     """One server of a manifest, without its password."""
 
@@ -137,6 +127,7 @@ class ServerEntry:
             kernel_arguments=self.kernel_arguments,
             console=self.console,
             excluded_disks=self.excluded_disks,
+            expected=self.expected,
         )
 
     def to_json(self) -> dict[str, Any]:

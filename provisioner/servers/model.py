@@ -191,6 +191,17 @@ class ExcludedDisk:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ExpectedHardware:
+    """What inspection must find, where the operator wants it compared; None is "whatever"."""
+
+    cpu_threads: int | None = None
+    memory_bytes: int | None = None
+    disks: int | None = None
+    gpus: int | None = None
+    serial: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ServerRecord:
     """What we remember of one server (the store's row, without its credentials).
 
@@ -222,6 +233,7 @@ class ServerRecord:
     baseline: Inventory | None = None
     baseline_at: WallSeconds | None = None
     excluded_disks: tuple[ExcludedDisk, ...] = ()
+    expected: ExpectedHardware | None = None
     maintenance: Maintenance | None = None
     health: tuple[str, ...] = ()
     reason: str = ""

@@ -16,7 +16,7 @@ from provisioner.errors import ErrorCode, InputError
 from provisioner.operations.desk import Operator
 from provisioner.service.body import read_json
 from provisioner.service.identity import Identify
-from provisioner.service.shape import plain
+from provisioner.store.codec import plain
 from provisioner.strict import read
 
 MOST_BYTES: Final = 1024 * 1024

@@ -14,7 +14,7 @@ from provisioner.ports import Clock
 from provisioner.servers.operation import OperationRecord, Status
 from provisioner.servers.states import Ending, Intent
 from provisioner.service.routes import MOST_ROWS, Asking, Parameter, Route
-from provisioner.service.shape import plain
+from provisioner.store.codec import plain
 from provisioner.units import AllocationId, Epoch, OperationId, Seconds, ServerName, WallSeconds
 
 LOOK_EVERY: Final = Seconds(0.5)

@@ -11,7 +11,7 @@ from provisioner.operations.desk import Desk, JournalCall, Readiness
 from provisioner.service.metrics import MEDIA_TYPE, Metrics
 from provisioner.service.openapi import document
 from provisioner.service.routes import MOST_ROWS, Asking, Parameter, Route
-from provisioner.service.shape import plain
+from provisioner.store.codec import plain
 from provisioner.units import ServerName, WallSeconds
 
 

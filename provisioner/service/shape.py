@@ -1,4 +1,4 @@
-"""Our values as JSON, and the JSON Schema that says how they look."""
+"""The JSON Schema that says how our values look as JSON."""
 
 import dataclasses
 import enum
@@ -9,29 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from provisioner.secret import Secret
-
-
-def plain(value: object) -> Any:  # noqa: ANN401 as wide as JSON is
-    """A value as a tree of JSON values; field names are keys, a set becomes a sorted list.
-
-    Raises:
-        TypeError: A secret, or something that has no form in JSON.
-    """
-    if isinstance(value, Secret):
-        raise TypeError("a secret has no form in JSON")
-    if dataclasses.is_dataclass(value):
-        return {each.name: plain(getattr(value, each.name)) for each in dataclasses.fields(value)}
-    if isinstance(value, Mapping):
-        return {str(key): plain(each) for key, each in value.items()}
-    if isinstance(value, list | tuple | frozenset):
-        items = [plain(each) for each in value]
-        return sorted(items) if isinstance(value, frozenset) else items
-    if isinstance(value, Path | enum.Enum):
-        return str(value)
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    raise TypeError(f"{type(value).__name__} has no form in JSON")
-
 
 _SCALARS: Mapping[Any, dict[str, Any]] = {
     str: {"type": "string"},
@@ -47,7 +24,7 @@ _SCALARS: Mapping[Any, dict[str, Any]] = {
 
 
 def schema(kind: Any, parts: dict[str, Any]) -> dict[str, Any]:  # noqa: ANN401 any annotation
-    """The JSON Schema of a type as `plain` writes it and `strict.read` reads it.
+    """The JSON Schema of a type as `store.codec.plain` writes it and `strict.read` reads it.
 
     Args:
         kind: An annotation of one of our dataclasses.

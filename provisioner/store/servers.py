@@ -27,6 +27,7 @@ PLAIN_FIELDS = frozenset(
         "kernel_arguments",
         "console",
         "excluded_disks",
+        "expected",
         "maintenance",
         "health",
         "reason",

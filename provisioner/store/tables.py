@@ -81,6 +81,7 @@ SERVER = sa.Table(
     Column("memory_bytes", sa.BigInteger, nullable=False, default=0),
     Column("gpus", Integer, nullable=False, default=0),
     Column("excluded_disks", JSON, nullable=False),
+    Column("expected", JSON),
     Column("maintenance", JSON),
     Column("health", JSON, nullable=False),
     _text("reason"),

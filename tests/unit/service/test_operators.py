@@ -25,8 +25,8 @@ from provisioner.servers.operation import Status
 from provisioner.service.identity import ByPeer, ByToken
 from provisioner.service.metrics import Metrics
 from provisioner.service.operators import operator_app, operator_table
-from provisioner.service.shape import plain
 from provisioner.service.tokens import new_token
+from provisioner.store.codec import plain
 from provisioner.testing.clock import FakeClock
 from provisioner.testing.desk import MemoryDesk
 from provisioner.units import ImageName, OperationId, PoolName, ServerName, WallSeconds

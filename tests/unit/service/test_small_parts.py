@@ -10,7 +10,6 @@ from provisioner.secret import Secret
 from provisioner.service import rate
 from provisioner.service.logs import configure, masked
 from provisioner.service.rate import Rate
-from provisioner.service.shape import plain
 from provisioner.service.tokens import holder_of, new_token, parse_tokens
 from provisioner.testing.clock import FakeClock
 
@@ -121,10 +120,3 @@ def test_secrets_are_masked(text):
 @pytest.mark.parametrize("text", ["no password given", "token refused", "step off done in 3 s"])
 def test_plain_words_are_left_alone(text):
     assert masked(text) == text
-
-
-# --- shape
-def test_a_secret_and_the_unknown_have_no_form_in_json():
-    for value in (Secret("x"), {"a": [Secret("x")]}, object()):
-        with pytest.raises(TypeError):
-            plain(value)

@@ -122,6 +122,7 @@ def _servers() -> None:
         sa.Column("memory_bytes", sa.BigInteger(), nullable=False),
         sa.Column("gpus", sa.Integer(), nullable=False),
         sa.Column("excluded_disks", sa.JSON(none_as_null=True), nullable=False),
+        sa.Column("expected", sa.JSON(none_as_null=True), nullable=True),
         sa.Column("maintenance", sa.JSON(none_as_null=True), nullable=True),
         sa.Column("health", sa.JSON(none_as_null=True), nullable=False),
         sa.Column("reason", sa.Text(), nullable=False),
