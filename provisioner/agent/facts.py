@@ -83,8 +83,8 @@ def read_facts() -> Inventory:
 def read_edges(name: str) -> Edges | None:
     """Both ends of a device; None when the drive is empty."""
     try:
-        # without O_NONBLOCK an optical drive closes its tray
-        file = os.open(f"/dev/{name}", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        # not O_NONBLOCK: that opens an empty drive too
+        file = os.open(f"/dev/{name}", os.O_RDONLY | os.O_CLOEXEC)
     except OSError as error:
         return None if error.errno == errno.ENOMEDIUM else Edges(head=None, tail=None)
     try:

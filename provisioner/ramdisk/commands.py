@@ -30,7 +30,8 @@ def run(argv: Sequence[str], *, folder: Path | None = None, output: Path | None 
                 stdout=file if output else subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 cwd=folder,
-                env={"PATH": os.defpath, "LC_ALL": "C", "TZ": "UTC", "HOME": "/nonexistent"},
+                # apt finds its proxy in the caller's environment
+                env={**os.environ, "LC_ALL": "C", "TZ": "UTC"},
                 timeout=LIMIT_S,
                 check=False,
             )

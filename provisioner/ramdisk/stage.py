@@ -70,20 +70,21 @@ class Stage:
         Raises:
             OperatorError: RAMDISK_BUILD, naming the library that no package brought.
         """
-        loader, libraries = str(self.folder / _LOADER), str(self.folder / LIBRARIES)
-        argv = [loader, "--library-path", libraries, "--list", str(self.folder / path)]
+        libraries = self.folder / LIBRARIES
+        loader = str(self.folder / _LOADER)
+        argv = [loader, "--library-path", str(libraries), "--list", str(self.folder / path)]
         found = []
         for line in run(argv).decode().splitlines():
-            soname, _, place = line.strip().partition(" => ")
-            if place.startswith("not found"):
+            soname, arrow, place = line.strip().partition(" => ")
+            if not arrow or "/" in soname:
+                continue  # the kernel's own, and the loader by its path
+            # the loader looks into the host's folders too; what is only there is missing
+            if not Path(place.rpartition(" (")[0]).is_relative_to(libraries):
                 raise OperatorError(
                     ErrorCode.RAMDISK_BUILD,
                     f"{path} needs {soname}, which no package of the ramdisk brings",
                 )
-            file = Path(place.rpartition(" (")[0])
-            # the loader itself stands there by its path
-            if place and "/" not in soname and file.is_relative_to(self.folder / LIBRARIES):
-                found.append(f"{LIBRARIES}/{soname}")
+            found.append(f"{LIBRARIES}/{soname}")
         return found
 
     def _place(

@@ -15,10 +15,12 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 TOKEN = "token-of-this-boot"
 HERE = "127.0.0.1"
+SEEN_BY_GUESTS = "10.0.2.2"
+"""Our loopback, as QEMU's user network shows it."""
 
 
 def make_authority(folder: Path, name: str) -> Path:
-    """A CA and a certificate for 127.0.0.1: NAME.ca.pem, NAME.pem (with its key)."""
+    """A CA and a certificate for this machine: NAME.ca.pem, NAME.pem (with its key)."""
     ca_key, key = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
     issuer = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
     now = datetime.now(UTC)
@@ -37,7 +39,8 @@ def make_authority(folder: Path, name: str) -> Path:
             builder = builder.add_extension(extension, critical=False)
         return builder.sign(ca_key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
 
-    alternative = x509.SubjectAlternativeName([x509.IPAddress(ip_address(HERE))])
+    addresses = [x509.IPAddress(ip_address(each)) for each in (HERE, SEEN_BY_GUESTS)]
+    alternative = x509.SubjectAlternativeName(addresses)
     ca = certificate(
         ca_key.public_key(), issuer, [x509.BasicConstraints(ca=True, path_length=None)]
     )
