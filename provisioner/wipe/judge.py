@@ -1,6 +1,6 @@
 """Whether a disk is proven to be erased: everything that speaks against it, in plain lines."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from provisioner.wipe.capabilities import Capabilities, SanitizeState
@@ -10,9 +10,12 @@ from provisioner.wipe.method import METHODS, SANITIZES, Leaves, Method, WipeClas
 from provisioner.wipe.orders import (
     DiskReference,
     ErasedDisk,
+    Erasures,
     MethodRun,
     RunStatus,
     SurveyedDisk,
+    Surveys,
+    Verifications,
     VerifiedDisk,
 )
 from provisioner.wipe.samples import (
@@ -64,6 +67,38 @@ class DiskWipe:
     choice: Choice
     erased: ErasedDisk | None = None
     verified: VerifiedDisk | None = None
+
+
+def gather(
+    choices: Mapping[DiskReference, Choice],
+    surveys: Surveys,
+    erasures: Sequence[Erasures],
+    verifications: Verifications,
+) -> tuple[DiskWipe, ...]:
+    """All that was reported, disk by disk, by the service's own list of disks.
+
+    What the agent reports of a disk that was not asked for goes nowhere; what it leaves out is
+    missing and will be a finding.
+
+    Args:
+        choices: Of every disk that counts, in the order of the evidence.
+        surveys: Result of `mark`.
+        erasures: Results of `erase`; a later one (after a power-on for a frozen disk) counts.
+        verifications: Result of `verify`.
+    """
+    surveyed = {each.disk: each for each in surveys.disks}
+    erased = {each.disk: each for result in erasures for each in result.disks}
+    verified = {each.disk: each for each in verifications.disks}
+    return tuple(
+        DiskWipe(
+            disk=disk,
+            survey=surveyed.get(disk),
+            choice=choice,
+            erased=erased.get(disk),
+            verified=verified.get(disk),
+        )
+        for disk, choice in choices.items()
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,15 +12,18 @@ from provisioner.wipe.capabilities import (
 )
 from provisioner.wipe.choose import choose
 from provisioner.wipe.device_log import DeviceLog
-from provisioner.wipe.judge import DiskWipe, WipePolicy, judge
+from provisioner.wipe.judge import DiskWipe, WipePolicy, gather, judge
 from provisioner.wipe.method import Leaves, Method, WipeClass
 from provisioner.wipe.orders import (
     DiskReference,
     ErasedDisk,
+    Erasures,
     Mark,
     MethodRun,
     RunStatus,
     SurveyedDisk,
+    Surveys,
+    Verifications,
     VerifiedDisk,
 )
 from provisioner.wipe.samples import EDGE_BYTES
@@ -262,3 +265,31 @@ def test_a_result_of_a_wrong_shape_is_refused_with_its_place():
     body["runs"][0]["status"] = "splendid"
     with pytest.raises(ValueError, match=r"body\.runs\[0\]\.status: one of done"):
         ErasedDisk.from_json(body)
+
+
+# --- what belongs together ----------------------------------------------------------------------
+def test_results_are_put_together_by_our_own_list_of_disks():
+    wipe = good()
+    other = replace(DISK, serial="OTHER")
+    foreign = replace(wipe.verified, disk=other)
+    (found,) = gather(
+        {DISK: wipe.choice},
+        Surveys(disks=(wipe.survey,)),
+        [Erasures(disks=(wipe.erased,))],
+        Verifications(disks=(foreign, wipe.verified)),
+    )
+    assert found == wipe
+
+
+def test_a_later_erasure_counts_and_a_missing_result_stays_missing():
+    wipe = good()
+    frozen = first_run(status=RunStatus.FROZEN)(wipe).erased
+    (found,) = gather(
+        {DISK: wipe.choice},
+        Surveys(disks=()),
+        [Erasures(disks=(frozen,)), Erasures(disks=(wipe.erased,))],
+        Verifications(disks=()),
+    )
+    assert (found.survey, found.erased, found.verified) == (None, wipe.erased, None)
+    assert frozen.is_frozen()
+    assert codes(judge(replace(wipe, erased=frozen), WipePolicy()))[0] == "DISK_FROZEN"
