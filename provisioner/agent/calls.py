@@ -62,7 +62,8 @@ class Calls:
         """One request, tried once.
 
         Raises:
-            OSError or http.client.HTTPException: The connection was lost; it may have arrived.
+            OSError or http.client.HTTPException: The connection was lost, or the service is in
+                trouble (500 and above); the request may have had its effect.
             RefusedError: 401 or 403.
         """
         content = None if body is None else json.dumps(body).encode()
@@ -81,6 +82,8 @@ class Calls:
             self._connections.drop(self._service)  # more than any answer of ours is long
         if response.status in _REFUSALS:
             raise RefusedError(f"{method} {path.partition('?')[0]} answered {response.status}")
+        if response.status >= _SERVER_FAULT:
+            raise ConnectionError(f"answered {response.status}")
         return Answer(status=response.status, body=_json(received))
 
     def insist(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Answer:
@@ -93,16 +96,14 @@ class Calls:
         refused_since: float | None = None
         while True:
             try:
-                answer = self.once(method, path, body)
-                refused_since = None
-                if answer.status < _SERVER_FAULT:
-                    return answer
+                return self.once(method, path, body)
             except RefusedError:
                 now = time.monotonic()
                 refused_since = now if refused_since is None else refused_since
                 if now - refused_since >= self._pace.refused:
                     raise
             except LOST as error:
+                refused_since = None
                 # a certificate that does not fit is as lost as a cable; say why, once a pause
                 print(f"agent: {method} {path.partition('?')[0]}: {error}", flush=True)  # noqa: T201
             time.sleep(pause)

@@ -1,5 +1,6 @@
 """Builds the ramdisk: packages of the lock in, kernel and initrd out, the same bytes each time."""
 
+import fcntl
 import shutil
 import tempfile
 from collections.abc import Sequence
@@ -77,8 +78,12 @@ def build(
     store.fill(cache, used.packages)
     work = cache / "ramdisk"
     work.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=work, prefix="build-") as folder:
-        return _build(used, cache, out, extras, Path(folder))
+    with (work / ".building").open("w") as alone:
+        fcntl.flock(alone, fcntl.LOCK_EX)  # until it is closed
+        for left in work.glob("build-*"):
+            shutil.rmtree(left)  # half a gigabyte of a build that was killed
+        with tempfile.TemporaryDirectory(dir=work, prefix="build-") as folder:
+            return _build(used, cache, out, extras, Path(folder))
 
 
 def with_packages(lock: Lock, names: Sequence[str]) -> Lock:

@@ -31,11 +31,6 @@ class RecordedTree:
         files = {name: bytes.fromhex(content) for name, content in body["files"].items()}
         return cls(files, body["links"])
 
-    def with_file(self, path: str, content: bytes | None) -> "RecordedTree":
-        """The same with another content at a resolved path; None takes the file away."""
-        files = {name: each for name, each in self._files.items() if name != path}
-        return RecordedTree(files if content is None else {**files, path: content}, self._links)
-
     def read(self, path: str) -> bytes | None:
         """hardware.tree.Tree."""
         place = self.place(path)

@@ -144,3 +144,14 @@ def test_without_an_order_no_progress_goes_out(agent, service):
     agent.link.progress(1, 10)
     agent.reports.send(most=1)
     assert service.progress == []
+
+
+def test_a_service_in_trouble_gets_journal_and_progress_again(agent, service):
+    agent.reports.begin(4, 3)
+    agent.link.journal("line")
+    agent.link.progress(1, 10, disk="/dev/sda")
+    service.statuses = [503, 503]
+    for _ in range(4):
+        agent.reports.send(most=1)
+    assert service.lines == ["line"]
+    assert [each["done_bytes"] for each in service.progress] == [1]
