@@ -1,5 +1,7 @@
 """The ramdisk itself: built twice, and booted in QEMU up to its agent's answers."""
 
+import hashlib
+import random
 import re
 import subprocess
 import sys
@@ -10,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from provisioner.errors import ErrorCode, OperatorError
+from provisioner.hardware.blocks import BlockList
 from provisioner.hardware.inventory import Inventory, Transport
 from provisioner.hardware.nonce import medium_with
 from provisioner.ramdisk.build import MOST_BYTES, build, shipped_lock, with_packages
@@ -131,9 +134,9 @@ def test_a_program_without_its_library_is_refused(tmp_path):
 class Booted:
     """A QEMU machine that runs the ramdisk until it goes off."""
 
-    def __init__(self, ramdisk, folder, *, arguments, orders, limit_s=180):
-        authority = make_authority(folder, "site")
-        self.service = ScriptedService(folder / "site.pem")
+    def __init__(self, ramdisk, folder, *, arguments, orders, limit_s=180, service=None):
+        self.service = service or ScriptedService(folder / "site.pem")
+        authority = folder / "site.ca.pem"
         self.service.orders = [
             {"order": number, "epoch": 3, "kind": kind, "parameters": parameters}
             for number, (kind, parameters) in enumerate(orders, 1)
@@ -178,27 +181,94 @@ def drive(folder, name, size):
     return f"file={path},format=raw,if=none,id={name}"
 
 
+DISK_BYTES = 64 << 20
+NVME = {"serial": "NVME-1", "wwn": None, "model": None, "bytes": DISK_BYTES}
+ATA = {"serial": "ATA-1", "wwn": None, "model": None, "bytes": DISK_BYTES}
+KEY = "5a" * 32
+BLOCK = 4 << 20
+SEED = b"seed" * 16384
+
+
+def make_image(folder):
+    """48 MiB with a partition table and data in two more blocks; the image and its list."""
+    path = folder / "image"
+    with path.open("wb") as file:
+        file.truncate(48 << 20)
+    table = ["sgdisk", "-n1:2048:+40M", "-t1:8304", str(path)]
+    subprocess.run(table, check=True, capture_output=True)
+    with path.open("r+b") as file:
+        for number in (3, 7):
+            file.seek(number * BLOCK + 512)
+            file.write(random.Random(number).randbytes(BLOCK - 512))
+    image = path.read_bytes()
+    digests = {
+        n: hashlib.sha256(image[n * BLOCK :][:BLOCK]).hexdigest()
+        for n in range(len(image) // BLOCK)
+        if image[n * BLOCK :][:BLOCK].strip(b"\0")
+    }
+    return image, BlockList(image_bytes=len(image), block_bytes=BLOCK, digests=digests)
+
+
+def all_orders(blocks, plain, secure):
+    """Every kind once, in an order in which a service might give them."""
+    at = f"http://{SEEN_BY_GUESTS}:{plain.port}"
+    image = {
+        "disk": NVME,
+        "url": f"{at}/image.raw",
+        "blocks_url": f"{at}/blocks.json",
+        "image_bytes": blocks.image_bytes,
+        "block_bytes": BLOCK,
+        "root": blocks.root,
+        "logical_sector_bytes": 512,
+    }
+    seed = {
+        "disk": NVME,
+        "url": f"https://{SEEN_BY_GUESTS}:{secure.port}/agent/v1/seed",
+        "sha256": hashlib.sha256(SEED).hexdigest(),
+        "bytes": len(SEED),
+    }
+    erase = {"disks": [{"disk": ATA, "methods": ["discard", "overwrite"]}], "key": KEY}
+    check = {"disk": ATA, "leaves": "zero", "turns": 2, "marks": []}
+    return [
+        ("inspect", {}),
+        ("read_nonce", {"kind": "media"}),
+        ("read_nonce", {"kind": "ipmi-sel"}),
+        ("set_boot_order", {"mode": "uefi", "disk": NVME}),
+        ("made up", {}),
+        ("write_image", image),
+        ("write_seed", seed),
+        ("mark", {"disks": [ATA], "key": KEY}),
+        ("erase", erase),
+        ("verify", {"disks": [check], "key": KEY, "samples": 500}),
+        ("power_off", {}),
+    ]
+
+
 @pytest.fixture(scope="module")
 def bios(ramdisk, tmp_path_factory):
     folder = tmp_path_factory.mktemp("bios")
+    make_authority(folder, "site")
+    image, blocks = make_image(folder)
+    plain, secure = ScriptedService(None), ScriptedService(folder / "site.pem")
+    plain.blobs = {"/image.raw": image, "/blocks.json": blocks.to_text().encode()}
+    secure.blobs = {"/agent/v1/seed": SEED}
     (folder / "nonce").write_bytes(medium_with(NONCE) + bytes(2048 * 200))
+    nvme, ata = drive(folder, "nv", DISK_BYTES), drive(folder, "at", DISK_BYTES)
+    (folder / "nv").write_bytes(b"\xa5" * DISK_BYTES)
+    (folder / "at").write_bytes(b"tenant" * (DISK_BYTES // 6) + b"tens")
     arguments = [
-        *("-drive", drive(folder, "nv", 64 << 20), "-device", "nvme,drive=nv,serial=NVME-1"),
-        *("-device", "ahci,id=ahci0", "-drive", drive(folder, "at", 64 << 20)),
+        *("-drive", nvme, "-device", "nvme,drive=nv,serial=NVME-1"),
+        *("-device", "ahci,id=ahci0", "-drive", ata),
         *("-device", "ide-hd,drive=at,bus=ahci0.0,serial=ATA-1"),
         *("-drive", f"file={folder}/nonce,format=raw,if=none,id=cd,media=cdrom"),
         *("-device", "ide-cd,drive=cd,bus=ahci0.1", "-device", "ide-cd,bus=ahci0.2"),
         *("-device", "ipmi-bmc-sim,id=bmc", "-device", "isa-ipmi-kcs,bmc=bmc"),
     ]
-    orders = [
-        ("inspect", {}),
-        ("read_nonce", {"kind": "media"}),
-        ("read_nonce", {"kind": "ipmi-sel"}),
-        ("set_boot_order", {"mode": "uefi", "disk": {"bytes": 64 << 20, "serial": "NVME-1"}}),
-        ("made up", {}),
-        ("power_off", {}),
-    ]
-    return Booted(ramdisk, folder, arguments=arguments, orders=orders)
+    orders = all_orders(blocks, plain, secure)
+    booted = Booted(ramdisk, folder, arguments=arguments, orders=orders, service=secure)
+    plain.stop()
+    booted.image, booted.disks = image, {"nv": folder / "nv", "at": folder / "at"}
+    return booted
 
 
 def test_the_agent_says_hello_with_the_machines_facts(bios):
@@ -231,8 +301,26 @@ def test_an_unknown_order_is_refused(bios):
     assert bios.results()[5]["error"]["code"] == "ORDER_UNKNOWN"
 
 
+def test_an_image_and_a_seed_are_on_the_disk(bios):
+    assert bios.results()[6]["ok"], bios.results()[6]["error"]
+    assert bios.results()[7]["ok"], bios.results()[7]["error"]
+    disk = bios.disks["nv"].read_bytes()
+    # the seed step changes the table's own sectors and its partition, nothing else
+    assert disk[1 << 20 : 47 << 20] == bios.image[1 << 20 : 47 << 20]
+    start = bios.results()[7]["result"]["start_bytes"]
+    assert disk[start : start + len(SEED)] == SEED
+
+
+def test_a_disk_is_erased_and_verified(bios):
+    marked, erased, verified = (bios.results()[number] for number in (8, 9, 10))
+    assert marked["ok"], marked["error"]
+    assert erased["ok"], erased["error"]
+    assert verified["ok"], verified["error"]
+    assert not bios.disks["at"].read_bytes().strip(b"\0")
+
+
 def test_power_off_is_answered_before_it_is_done(bios):
-    assert bios.results()[6]["ok"]
+    assert bios.results()[11]["ok"]
     assert "Power down" in bios.console
 
 
@@ -256,6 +344,7 @@ def test_uefi_firmware_gets_the_disk_as_its_first_entry(ramdisk, tmp_path):
     ]
     wanted = {"mode": "uefi", "disk": {"bytes": 256 << 20, "serial": "NVME-1"}}
     orders = [("set_boot_order", wanted), ("set_boot_order", wanted), ("power_off", {})]
+    make_authority(tmp_path, "site")
     booted = Booted(ramdisk, tmp_path, arguments=arguments, orders=orders)
     first, second = booted.results()[1]["result"], booted.results()[2]["result"]
     assert (first["changed"], second["changed"]) == (True, False)
@@ -265,6 +354,7 @@ def test_uefi_firmware_gets_the_disk_as_its_first_entry(ramdisk, tmp_path):
 @pytest.mark.rack_long
 def test_a_machine_whose_token_is_refused_goes_off(ramdisk, tmp_path, monkeypatch):
     monkeypatch.setattr("tests.unit.agent.scripted_service.TOKEN", "another")
+    make_authority(tmp_path, "site")
     booted = Booted(ramdisk, tmp_path, arguments=[], orders=[], limit_s=240)
     assert booted.service.hellos == []
     assert "this boot is over" in booted.console

@@ -66,6 +66,7 @@ class ScriptedService:
         self.lines: list[str] = []
         self.hellos: list[dict] = []
         self.blob = b""
+        self.blobs: dict[str, bytes] = {}
         self.has_ranges = True
         self.seen: list[str] = []
         self.statuses: list[int] = []
@@ -182,13 +183,16 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
     def _blob(self) -> None:
-        content, status = self.script.blob, 200
+        content, status = self.script.blobs.get(self.path, self.script.blob), 200
         asked = self.headers["Range"]
         if asked and self.script.has_ranges:
             first, _, last = asked.removeprefix("bytes=").partition("-")
+            whole, status = len(content), 206
             content = content[int(first) : int(last) + 1 if last else None]
-            status = 206
+            part = f"bytes {first}-{int(first) + len(content) - 1}/{whole}"
         self.send_response(status)
+        if status == 206:
+            self.send_header("Content-Range", part)
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
         cut, self.script.cut_after = self.script.cut_after, None
