@@ -130,7 +130,14 @@ class PowerLoop:
             server = await stored(self._servers.server, name)
             if is_stray(server) and name not in busy:
                 log.warning("%s runs without an owner and is dirty", name, extra={"server": name})
-                await self._on_stray(server)
+                await self._tell_of(server)
+
+    async def _tell_of(self, server: ServerRecord) -> None:
+        """One that cannot be acted upon now is seen again in the next round; so are the others."""
+        try:
+            await self._on_stray(server)
+        except RackwrightError as error:
+            log.warning("%s is not switched off: %s", server.name, error)
 
 
 def is_stray(server: ServerRecord) -> bool:

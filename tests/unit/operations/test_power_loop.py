@@ -136,6 +136,23 @@ def test_a_dirty_server_without_owner_that_runs_is_told_of():
     assert strays == ["n1"]
 
 
+def test_one_stray_that_cannot_be_acted_upon_hides_no_other():
+    rig, store = many(3, dirty=True, state=State.QUARANTINED)
+    for machine in rig.controllers.machines.values():
+        machine.power = Power.ON
+    loop, strays = loop_of(rig, store)
+    told = loop._on_stray
+
+    async def refuse_the_first(record):
+        if record.name == "n1":
+            raise TransientError(ErrorCode.DATABASE_BUSY, "not now")
+        await told(record)
+
+    loop._on_stray = refuse_the_first
+    asyncio.run(loop.round())
+    assert strays == ["n2", "n3"]
+
+
 def test_one_with_an_open_operation_is_not():
     rig, store = many(1, dirty=True, state=State.CLEANING)
     rig.machine.power = Power.ON
