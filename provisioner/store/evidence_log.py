@@ -15,7 +15,7 @@ from provisioner.units import OperationId
 Seal = Callable[[Mapping[str, Any], str | None, int], Mapping[str, Any]]
 """Document, hash of the record before (None: none) and sequence (from 1) -> signed record.
 
-The record's key `hash` names it, and stands in the next one.
+The record's key `hash` names it, and stands in the next one: evidence/chain.py `link`.
 """
 
 
@@ -58,7 +58,7 @@ class SqlEvidenceLog:
             newest.order_by(EVIDENCE.c.sequence.desc()).limit(1)
         ).one_or_none()
         sequence, previous = (head.sequence + 1, head.hash) if head else (1, None)
-        sealed = plain(self._seal(document, previous, sequence))
+        sealed = plain(self._seal(plain(document), previous, sequence))
         connection.execute(
             sa.insert(EVIDENCE).values(
                 sequence=sequence,

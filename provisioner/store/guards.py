@@ -77,6 +77,13 @@ def _stay(table: str) -> tuple[str, str]:
     return _refuse(f"{table}_stays", f"DELETE ON {table}", "true", f"{table}: rows stay")
 
 
+def _append(table: str, key: str) -> tuple[str, str]:
+    """No row of this table takes the place of another one (`INSERT OR REPLACE`)."""
+    same = " AND ".join(f"x.{each} = NEW.{each}" for each in key.split())
+    taken = f"EXISTS (SELECT 1 FROM {table} x WHERE {same})"
+    return _refuse(f"{table}_appended", f"INSERT ON {table}", taken, f"UNIQUE {table}: rows stay")
+
+
 def _states(states: tuple[State, ...]) -> str:
     return ", ".join(f"'{each.value}'" for each in states)
 
@@ -240,6 +247,7 @@ def _operations() -> Guards:
             " AND NEW.epoch = s.epoch)",
             "effect: a newer owner, or the operation is closed",
         )
+    yield _append("effect", "operation step")
     yield _refuse(
         "effect_done_once",
         "UPDATE OF done, result ON effect",
@@ -273,6 +281,14 @@ def _evidence() -> Guards:
 
 
 def _once() -> Guards:
+    for table, key in (
+        ("boot", "number"),
+        ("agent_order", "operation number"),
+        ("image", "name"),
+        ("audit", "number"),
+        ("call", "number"),
+    ):
+        yield _append(table, key)
     yield _refuse(
         "boot_served_once",
         "UPDATE OF served_at, token_sha256 ON boot",

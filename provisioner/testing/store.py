@@ -1,17 +1,17 @@
 """The real store in a folder, with servers that came through their whole walk.
 
-Cipher and seal are not cryptography: they keep the shape that the store relies on.
+Cipher and signer are not cryptography: they keep the shape that the store relies on.
 """
 
 import hashlib
 import itertools
-import json
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 from provisioner.errors import ErrorCode, OperatorError
+from provisioner.evidence.chain import key_id, link
 from provisioner.hardware.inventory import (
     Card,
     Cpu,
@@ -78,13 +78,23 @@ class MaskingCipher:
         return bytes(a ^ b for a, b in zip(body, _mask(purpose, len(body)), strict=True))
 
 
-def unsigned_seal(
-    document: Mapping[str, Any], previous: str | None, sequence: int
-) -> dict[str, Any]:
-    """A chained record that nobody signed."""
-    record = {"document": document, "previous": previous, "sequence": sequence}
-    text = json.dumps(record, sort_keys=True, separators=(",", ":"))
-    return record | {"hash": _digest(text.encode())}
+class DigestSigner:
+    """ports.Signer: a digest instead of a signature; `verify` is its other half."""
+
+    public = bytes(32)
+
+    def key_id(self) -> str:
+        """Of a key of nothing but zeros."""
+        return key_id(self.public)
+
+    def sign(self, message: bytes) -> str:
+        """Anybody could."""
+        return _digest(message)
+
+    @staticmethod
+    def verify(_public: bytes, message: bytes, signature: str) -> bool:
+        """As evidence/chain.py asks it."""
+        return signature == _digest(message)
 
 
 def open_store(folder: Path, clock: Clock, hand_over: HandOver | None = None) -> Database:
@@ -100,7 +110,7 @@ def open_store(folder: Path, clock: Clock, hand_over: HandOver | None = None) ->
         folder / "rackwright.db",
         marker=folder / "marker",
         cipher=MaskingCipher(),
-        seal=unsigned_seal,
+        seal=partial(link, signer=DigestSigner()),
         clock=clock,
         hand_over=hand_over or (lambda _connection, _operation, _server: None),
         busy_timeout=Seconds(10.0),

@@ -71,6 +71,11 @@ def test_a_served_boot_keeps_its_token(database, sql, boot):
     database.boots.hand_out(MAC, "t1", now=NOW)
     assert "one script" in sql.refused("UPDATE boot SET served_at = NULL")
     assert "one script" in sql.refused("UPDATE boot SET token_sha256 = 't2'")
+    anew = (
+        "INSERT OR REPLACE INTO boot (number, operation, server, epoch, mac, token_sha256,"
+        " opened_at) SELECT number, operation, server, epoch, mac, '', 1 FROM boot"
+    )
+    assert "rows stay" in sql.refused(anew)
     with pytest.raises(ValueError, match="served_at"):
         database.boots.change_boot(boot.operation, served_at=None)
 
@@ -142,6 +147,8 @@ def test_an_order_is_answered_once(database, sql, running):
     assert database.orders.order(running.id, "inspect") == answer
     assert database.orders.next_order(running.id, 0) is None
     assert "answered once" in sql.refused("UPDATE agent_order SET ok = 0")
+    anew = "INSERT OR REPLACE INTO agent_order SELECT * FROM agent_order"
+    assert "rows stay" in sql.refused(anew)
     assert database.orders.order(running.id, "erase") is None
 
 

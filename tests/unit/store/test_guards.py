@@ -137,6 +137,8 @@ def test_an_effect_is_done_once_and_stays(sql, database, deploying):
     database.effects.finish(deploying.id, "off", {}, now=NOW)
     assert "done for ever" in sql.refused("UPDATE effect SET done = NULL")
     assert "rows stay" in sql.refused("DELETE FROM effect")
+    anew = effect(deploying.id, deploying.epoch).replace("INSERT", "INSERT OR REPLACE")
+    assert "rows stay" in sql.refused(anew)
 
 
 OPERATION = (
@@ -246,6 +248,7 @@ def test_a_server_is_not_moved_outside_the_table(sql, releasing):
 
 def test_a_server_is_never_deleted_nor_replaced(sql, active):
     assert "rows stay" in sql.refused("DELETE FROM server")
+    assert "written once" in sql.refused("UPDATE server SET name = 's3' WHERE name = 's1'")
     columns = [row[1] for row in sql("PRAGMA table_info(server)")]
     clean = ", ".join({"dirty": "0", "state": "'AVAILABLE'"}.get(each, each) for each in columns)
     replaced = f"INSERT OR REPLACE INTO server SELECT {clean} FROM server WHERE name = 's1'"
@@ -256,6 +259,11 @@ def test_a_server_is_never_deleted_nor_replaced(sql, active):
 
 def test_a_server_that_was_powered_for_a_tenant_is_dirty(sql, database, deploying):
     assert "counts as clean" in sql.refused("UPDATE allocation SET ever_powered = 1")
+
+
+def test_a_server_is_not_handed_out_as_powered_while_it_counts_as_clean(sql, database):
+    sql("UPDATE server SET state = 'RESERVED' WHERE name = 's1'")
+    assert "counts as clean" in sql.refused(allocation("x", "other", "s1", powered=1))
 
 
 def test_that_it_was_powered_is_not_forgotten(sql, active):
@@ -302,6 +310,13 @@ def test_two_servers_do_not_share_a_machine(sql, database, how):
     assert "UNIQUE" in sql.refused(f"{how} nic SET {mac}, living = 0 WHERE server = 's2'")
 
 
+@pytest.mark.parametrize("how", ["INSERT", "INSERT OR REPLACE"])
+def test_a_card_is_not_added_to_a_second_server(sql, database, how):
+    again = "SELECT 's2', 7, mac, roles, port, {living} FROM nic WHERE server = 's1'"
+    for living in (1, 0):
+        assert "UNIQUE" in sql.refused(f"{how} INTO nic {again.format(living=living)}")
+
+
 def test_the_indexes_of_a_machine_refuse_as_well(sql, database):
     sql("DROP TRIGGER guard_server_update_one_machine", "DROP TRIGGER guard_nic_update_living")
     for columns in ("host, port", "system_uuid", "board_uuid"):
@@ -338,10 +353,10 @@ def test_every_hand_out_and_every_return_raises_the_generation(sql, database, re
 
 # --- once ----------------------------------------------------------------------------------
 def test_an_image_name_stands_for_the_same_bytes_for_ever(sql, database):
-    sql(
-        "INSERT INTO image VALUES ('tiny', 'aa', 1, 1, 1, 512, 'raw', 1, '/x')",
-    )
+    sql("INSERT INTO image VALUES ('tiny', 'aa', 1, 1, 1, 512, 'raw', 1, '/x')")
     assert "written once" in sql.refused("UPDATE image SET root = 'bb'")
+    other = "VALUES ('tiny', 'bb', 1, 1, 1, 512, 'raw', 1, '/x')"
+    assert "rows stay" in sql.refused(f"INSERT OR REPLACE INTO image {other}")
 
 
 def test_audit_and_calls_are_append_only(sql, database):
@@ -350,6 +365,9 @@ def test_audit_and_calls_are_append_only(sql, database):
     for table in ("audit", "call"):
         assert "rows stay" in sql.refused(f"DELETE FROM {table}")
         assert "rows stay" in sql.refused(f"UPDATE {table} SET at = 0")
+        assert "rows stay" in sql.refused(
+            f"INSERT OR REPLACE INTO {table} SELECT * FROM {table} WHERE number = 1"
+        )
 
 
 # --- the guards themselves -----------------------------------------------------------------
