@@ -61,8 +61,8 @@ class Journal:
 class Rig:
     """One machine behind 10.0.0.1, and all that is needed to speak with it."""
 
-    def __init__(self, *, settle_s=0.0, **behaviour):
-        self.clock = FakeClock(settle_s=settle_s)
+    def __init__(self, **behaviour):
+        self.clock = FakeClock()
         self.controllers = FakeControllers(self.clock)
         self.journal = Journal()
         self.machine = self.add("10.0.0.1", **behaviour)
