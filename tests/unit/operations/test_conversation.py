@@ -74,25 +74,29 @@ def test_graceful_suffices_where_the_system_listens():
     assert "power off" not in rig.journal.texts
 
 
-def test_a_controller_without_a_graceful_button_gets_the_hard_one():
-    rig = Rig(power=Power.ON)
-    asked = []
-
-    class NoSoftOff:
-        def __init__(self, inner):
-            self.inner = inner
-
-        def __getattr__(self, name):
-            return getattr(self.inner, name)
-
-        async def press(self, act):
-            asked.append(act)
-            if act is PowerAct.SOFT_OFF:
-                raise OperatorError(ErrorCode.CONTROLLER_REFUSED, "no such button")
-            await self.inner.press(act)
-
+def press_by(rig, press):
+    """Every controller of this rig presses like this."""
     opened = rig.controllers.open
-    rig.controllers.open = lambda *given, **more: NoSoftOff(opened(*given, **more))
+
+    def open_other(*given, **more):
+        controller = opened(*given, **more)
+        plain = controller.press
+        controller.press = lambda act: press(plain, act)
+        return controller
+
+    rig.controllers.open = open_other
+
+
+def test_a_controller_without_a_graceful_button_gets_the_hard_one():
+    rig, asked = Rig(power=Power.ON), []
+
+    async def press(plain, act):
+        asked.append(act)
+        if act is PowerAct.SOFT_OFF:
+            raise OperatorError(ErrorCode.CONTROLLER_REFUSED, "no such button")
+        await plain(act)
+
+    press_by(rig, press)
     act = lambda talk: talk.reach_off(until=rig.within(60.0), graceful=30.0)  # noqa: E731
     assert rig.talk(act).power is Power.OFF
     assert asked == [PowerAct.SOFT_OFF, PowerAct.OFF]
@@ -113,20 +117,23 @@ def test_a_deadline_bounds_even_the_first_call_of_a_stuck_controller():
     assert rig.clock.wall() < until + 3.0
 
 
-def test_a_button_refused_because_it_is_so_already_is_a_success():
-    rig = Rig(power=Power.ON, refuses={"press"})
+def test_a_button_refused_because_it_became_so_by_itself_is_a_success():
+    rig = Rig(power=Power.ON)
 
-    async def act(talk):
-        task = asyncio.create_task(talk.reach_off(until=rig.within(60.0)))
-        await rig.clock.sleep(0.12)  # identity and first reading are over
+    async def press(_plain, _act):
         rig.machine.power = Power.OFF
-        return await task
+        raise OperatorError(ErrorCode.CONTROLLER_REFUSED, "it is off")
 
-    assert rig.talk(act).power is Power.OFF
-    assert rig.journal.lines[2][2:] == (
-        "power off",
-        "CONTROLLER_REFUSED: the controller refuses: power off",
-    )
+    press_by(rig, press)
+    assert rig.talk(lambda talk: talk.reach_off(until=rig.within(60.0))).power is Power.OFF
+    assert rig.journal.lines[2][2:] == ("power off", "CONTROLLER_REFUSED: it is off")
+
+
+def test_a_button_refused_for_good_is_an_error_at_once():
+    rig = Rig(refuses={"press"})
+    act = lambda talk: talk.reach_on(until=rig.within(600.0))  # noqa: E731
+    assert code_of(rig, act) is ErrorCode.CONTROLLER_REFUSED
+    assert rig.clock.monotonic() < 5.0
 
 
 # --- patience ----------------------------------------------------------------------------------
