@@ -57,6 +57,7 @@ def _serve(settings: "Settings") -> None:
 
 def _initialise(settings: "Settings") -> Initialised:
     """Keys, certificates and the first token; then the new database and its marker."""
+    from cloudstack_ext.main_files import write_boot_files
     from cloudstack_ext.main_serve import first_database
     from provisioner.adapters.keys.initialise import initialise
     from provisioner.config import Role
@@ -71,6 +72,7 @@ def _initialise(settings: "Settings") -> Initialised:
         others={settings.files().tokens.name: line.encode()},
     )
     first_database(settings)
+    write_boot_files(settings)
     return Initialised(files=(*files, settings.files().database), token=token)
 
 

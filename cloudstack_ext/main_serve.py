@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from cloudstack_ext import contract, verbs
+from cloudstack_ext.main_files import write_boot_files
 from provisioner.adapters.bmc_ipmi import IpmiController
 from provisioner.adapters.bmc_ipmitool import IpmitoolConsole, IpmitoolDoor
 from provisioner.adapters.bmc_pyghmi import PyghmiDoor, PyghmiWorkers
@@ -60,12 +61,11 @@ from provisioner.seed.volume import make_volume
 from provisioner.servers.allocation import InstanceRequest
 from provisioner.servers.model import ControllerAddress, ControllerDriver, ServerRecord
 from provisioner.servers.operation import Boot
-from provisioner.service import operators
+from provisioner.service import logs, operators
 from provisioner.service.agent_api import AgentApi
 from provisioner.service.boot_script import BootScripts
 from provisioner.service.extension import Extension
 from provisioner.service.identity import ByPeer, ByToken
-from provisioner.service.logs import JsonLines
 from provisioner.service.metrics import Metrics
 from provisioner.service.server import (
     Listener,
@@ -111,7 +111,8 @@ def run(settings: Settings) -> None:
     Raises:
         RackwrightError: It cannot start; nothing was changed.
     """
-    _log_to(sys.stderr.fileno(), settings)
+    logs.configure(sys.stderr, settings.service.log_level)
+    write_boot_files(settings)
     parts = compose(settings)
     check_steps(parts.records.operations.operations(open_only=True, most=EVERY))
     engine = Engine(parts)
@@ -195,7 +196,7 @@ async def _make_seed(request: InstanceRequest, server: ServerRecord) -> bytes:
 def _site(settings: Settings) -> Site:
     """With the small second initrd, written anew at each start: it carries the site's CA."""
     rack = settings.provisioning
-    agent_url = f"https://{rack.address}:{rack.https_port}"
+    agent_url = rack.https_url()
     folder = rack.blobs_dir / "ramdisk"
     archive = site_archive(settings.files().ca_certificate.read_bytes(), agent_url)
     folder.mkdir(parents=True, exist_ok=True)
@@ -381,7 +382,7 @@ def _listeners(parts: Parts, engine: Engine, stopping: asyncio.Event) -> list[Li
         calls=parts.records.calls,
         script=partial(_script, parts),
         shut=ipxe.shut(),
-        url=f"http://{rack.address}:{rack.http_port}",
+        url=rack.http_url(),
         clock=parts.clock,
     )
     extension = Extension(
@@ -489,10 +490,3 @@ class AgentLog:
         """Printable lines."""
         text = "".join(f"{line}\n" for line in lines)
         self.files.append(operation, AGENT_LOG, text.encode())
-
-
-def _log_to(descriptor: int, settings: Settings) -> None:
-    handler = logging.StreamHandler(os.fdopen(os.dup(descriptor), "w"))
-    handler.setFormatter(JsonLines())
-    logging.basicConfig(level=settings.service.log_level.upper(), handlers=[handler], force=True)
-    logging.getLogger("uvicorn").setLevel(logging.WARNING)
