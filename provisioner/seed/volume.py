@@ -11,6 +11,8 @@ import zlib
 from collections.abc import Iterator, Mapping
 
 VOLUME_BYTES = 4 << 20
+ROOM_BYTES = VOLUME_BYTES + (2 << 20)
+"""What a disk must have beyond the image: the volume, its alignment, the table's backup."""
 _LABEL = b"CIDATA     "
 _ROOT_BYTES = 4096
 _LEAST_CLUSTER = 2048
