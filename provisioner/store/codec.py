@@ -3,9 +3,9 @@
 import dataclasses
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import StrEnum
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -48,37 +48,44 @@ def _scalar(value: object) -> Tree:
 
 def fill(kind: type[T], tree: Tree) -> T:
     """The value that `plain` was given; fields that the tree lacks get their default."""
-    return typing.cast("T", _value(kind, tree))
+    return typing.cast("T", _reader(typing.cast("Any", kind))(tree))
 
 
-@lru_cache(maxsize=64)
-def _hints(kind: type) -> dict[str, Any]:
-    return typing.get_type_hints(kind)
+Reader = Callable[[Tree], Any]
 
 
-def _value(kind: Any, tree: Tree) -> Any:  # noqa: ANN401 as wide as type hints are
+@cache
+def _reader(kind: Any) -> Reader:  # noqa: ANN401 as wide as type hints are
+    """How a tree becomes this type; made once a type. None stays None."""
     kind = getattr(kind, "__supertype__", kind)
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
-    if tree is None or kind is Any:
-        return tree
     if origin in {types.UnionType, typing.Union}:
-        return _value(next(each for each in arguments if each is not type(None)), tree)
-    if origin in {tuple, frozenset}:
-        return _items(origin, arguments, tree)
-    if origin is dict:
-        return {key: _value(arguments[1], each) for key, each in tree.items()}
+        return _reader(next(each for each in arguments if each is not type(None)))
+    if origin in {tuple, frozenset, dict}:
+        return _of_container(origin, [_reader(each) for each in arguments if each is not ...])
     if dataclasses.is_dataclass(kind) and isinstance(kind, type):
-        hints = _hints(kind)
-        known = {name: tree[name] for name in hints if name in tree}
-        return kind(**{name: _value(hints[name], each) for name, each in known.items()})
+        return _of_record(kind)
     if isinstance(kind, type) and issubclass(kind, StrEnum | Path):
-        return kind(tree)
-    return tree
+        return lambda tree: None if tree is None else kind(tree)
+    return lambda tree: tree
 
 
-def _items(
-    kind: type[tuple[Any, ...]] | type[frozenset[Any]], arguments: tuple[Any, ...], tree: Tree
-) -> Any:  # noqa: ANN401
-    if kind is tuple and arguments[-1] is not Ellipsis:  # (done, total): each with its own type
-        return tuple(_value(each, item) for each, item in zip(arguments, tree, strict=True))
-    return kind(_value(arguments[0], item) for item in tree)
+def _of_record(kind: type) -> Reader:
+    readers = {name: _reader(hint) for name, hint in typing.get_type_hints(kind).items()}
+
+    def read(tree: Tree) -> object:
+        if tree is None:
+            return None
+        return kind(**{name: one(tree[name]) for name, one in readers.items() if name in tree})
+
+    return read
+
+
+def _of_container(kind: Any, readers: list[Reader]) -> Reader:  # noqa: ANN401 tuple, frozenset, dict
+    first, last = readers[0], readers[-1]
+    if kind is dict:
+        return lambda tree: {key: last(each) for key, each in tree.items()}
+    if len(readers) > 1:  # (done, total): each with its own type
+        pairs = tuple(readers)
+        return lambda tree: tuple(each(item) for each, item in zip(pairs, tree, strict=True))
+    return lambda tree: kind(first(each) for each in tree)

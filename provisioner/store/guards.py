@@ -108,9 +108,11 @@ def _servers() -> Guards:
         "NEW.state <> 'ENROLLED' OR EXISTS (SELECT 1 FROM server s WHERE s.name = NEW.name)",
         "server: a new one is ENROLLED",
     )
-    for event, but in (("INSERT", "''"), ("UPDATE", "OLD.name")):
+    # readings, by far the most frequent change, need no look at all the other servers
+    named = "UPDATE OF host, port, system_uuid, board_uuid, state"
+    for event, but in (("INSERT", "''"), (named, "OLD.name")):
         yield _refuse(
-            f"server_{event.lower()}_one_machine",
+            f"server_{event[:6].lower()}_one_machine",
             f"{event} ON server",
             f"EXISTS ({_SAME_MACHINE.format(but=but)})",
             "UNIQUE server: one machine, one server",
