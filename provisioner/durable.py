@@ -82,9 +82,7 @@ class Durable:
             return "done"
 
         DBOS.launch()
-        await DBOS.register_queue_async(
-            QUEUE, partition_concurrency=1, polling_interval_sec=POLL_S
-        )
+        await DBOS.register_queue_async(QUEUE, partition_concurrency=1, polling_interval_sec=POLL_S)
 
     def enqueue(
         self, connection: sa.Connection, operation: OperationId, server: ServerName
