@@ -318,6 +318,197 @@ class BareMetal:
             return None
 
     async def _fence_text(self, identifier: OperationId) -> str:
+        arrived = await stored(self.records.effects.arrivals)
+        if (identifier, f"{FENCE}:off") in arrived:
+            return "off is confirmed; the server is being wiped"
+        if (identifier, f"{FENCE}:shut") in arrived:
+            return "its controller does not answer: its port is shut"
+        return "the release goes on in the background"
+
+
+RELEASE_ANSWER_S))
+        await self.bell.wait(operation.id, FENCE, until=answer_by)
+        return Answer(text=await self._fence_text(operation.id))
+
+    async def observe(self, key: InstanceKey) -> InstanceView:
+        """What is remembered of the instance; no controller is asked."""
+        allocation = await stored(self.records.allocations.allocation, key)
+        if allocation is None:
+            return InstanceView(phase=None, held=bool(self.held))
+        server = await stored(self.records.servers.server, allocation.server)
+        now = self.clock.wall()
+        since = WallSeconds(now - 10 * self.times.reading_too_old_s)
+        readings = await stored(self.records.readings.readings, server.name, since)
+        open_now = await stored(
+            partial(self.records.operations.operations, open_only=True, server=server.name)
+        )
+        view = view_of(
+            allocation,
+            server,
+            readings,
+            open_now[0] if open_now else None,
+            held=bool(self.held),
+            now=now,
+            too_old_s=self.times.reading_too_old_s,
+        )
+        if view.says_on() and not allocation.known_to_caller:
+            await self._mark(allocation, known_to_caller=True)
+        return view
+
+    # --- deploying ---------------------------------------------------------------------------
+    async def _open_deployment(self, request: InstanceRequest) -> Allocation:
+        image = await self._image(request)
+        vlans = _vlans(request)
+        self.check_seed(request)
+        kept = await self.reserve(request)
+        server = await stored(self.records.servers.server, kept.server)
+        seed = await self.make_seed(request, server)
+        operation = new_operation(DEPLOY, request.who)
+        digest = await stored(self.records.seeds.put_seed, operation.id, seed)
+        operation = replace(
+            operation,
+            parameters={
+                "image": image,
+                "vlans": vlans,
+                "seed_sha256": digest,
+                "seed_bytes": len(seed),
+                "truth": request.truth,
+            },
+        )
+        now = self.clock.wall()
+        allocate = partial(
+            self.records.allocations.allocate_and_open, request, image, operation, now=now
+        )
+        try:
+            allocation = await stored(allocate)
+        except RackwrightError:
+            await stored(self.records.seeds.drop_seed, operation.id)
+            raise
+        if allocation.operation != operation.id:  # another create was quicker: wait with it
+            await stored(self.records.seeds.drop_seed, operation.id)
+        return allocation
+
+    async def _image(self, request: InstanceRequest) -> ImageName:
+        """The image that the pool's own map gives to the name in the payload (invariant 11)."""
+        if request.pool is None:
+            raise InputError(
+                ErrorCode.POOL_MISSING, "the host names no pool: set its detail `pool`"
+            )
+        pool = await stored(self.records.catalogue.pool, request.pool)
+        if pool is None:
+            raise InputError(ErrorCode.POOL_UNKNOWN, f"there is no pool {request.pool}")
+        if request.image is None:
+            raise InputError(ErrorCode.IMAGE_MISSING, "the template names no image")
+        image = pool.images.get(request.image)
+        if image is None:
+            names = ", ".join(sorted(pool.images))
+            raise InputError(
+                ErrorCode.IMAGE_UNKNOWN, f"pool {pool.name} has no such image; it has: {names}"
+            )
+        if await stored(self.records.catalogue.image, image) is None:
+            raise InputError(ErrorCode.IMAGE_MISSING, f"image {image} is not imported")
+        return image
+
+    async def _await_deployment(self, allocation: Allocation, until: WallSeconds) -> Answer:
+        """Its end, or at the deadline: success once the first boot was asked for."""
+        operation = allocation.operation
+        if operation is None:
+            raise OperatorError(ErrorCode.CANNOT_TELL, "a deployment without an operation")
+        await self.bell.wait(operation, CLOSED, until=until)
+        record = await stored(self.records.operations.operation, operation)
+        if record.status is Status.OPEN:
+            now = await stored(self.records.allocations.by_id, allocation.id)
+            if not now.first_boot_asked:
+                raise TransientError(
+                    ErrorCode.DEADLINE, "still installing; the installation goes on: ask again"
+                )
+        elif record.status is not Status.DONE:
+            raise failure_of(record)
+        await self._mark(allocation, known_to_caller=True)
+        return Answer(text=f"running on {allocation.server}")
+
+    async def _remembered_failure(self, key: InstanceKey) -> None:
+        failure = await stored(self.records.allocations.failure, key)
+        if failure and self.clock.wall() - failure.at < self.times.failure_memory_s:
+            raise OperatorError(failure.code, failure.brief)
+
+    # --- power -------------------------------------------------------------------------------
+    async def _startable(
+        self, allocation: Allocation | None, request: InstanceRequest
+    ) -> Allocation:
+        if allocation is None:
+            raise ConflictError(ErrorCode.INSTANCE_UNKNOWN, "no server was ever given to it")
+        if allocation.phase is Phase.ENDED:
+            raise ConflictError(ErrorCode.INSTANCE_ENDED, "its server was given back")
+        if allocation.phase is not Phase.ACTIVE:
+            raise ConflictError(ErrorCode.INSTANCE_BUSY, f"it is {allocation.phase}: ask again")
+        server = await stored(self.records.servers.server, allocation.server)
+        if server.state is State.QUARANTINED:
+            raise ConflictError(
+                ErrorCode.INSTANCE_QUARANTINED, "its server is quarantined: an operator must look"
+            )
+        await self._remember_networks(allocation, request)
+        return allocation
+
+    async def _remember_networks(self, allocation: Allocation, request: InstanceRequest) -> None:
+        """A changed address or a new NIC stops nothing: it is recorded as needing a reseed."""
+        if not request.networks:
+            return
+        before = [(n.address, n.prefix, n.gateway) for n in allocation.networks]
+        after = [(n.address, n.prefix, n.gateway) for n in request.networks]
+        reseed = allocation.needs_reseed or before != after
+        await self._mark(allocation, networks=request.networks, needs_reseed=reseed)
+
+    async def _stop(
+        self, request: InstanceRequest, allocation: Allocation | None, until: WallSeconds
+    ) -> Answer:
+        if allocation is None or allocation.phase is Phase.ENDED:
+            return Answer(text="nothing to stop")
+        if not allocation.known_to_caller:
+            grace = WallSeconds(self.clock.wall() + self.times.stop_grace_s)
+            await self._mark(allocation, stop_grace_until=grace)
+            return Answer(text="not installed yet: nothing was touched")
+        record = await self._command(allocation, STOP, request, Power.OFF, ())
+        await self._done(record, until)
+        return Answer(text="off, its port is in quarantine")
+
+    async def _command(
+        self,
+        allocation: Allocation,
+        steps: StepList,
+        request: InstanceRequest,
+        wanted: Power,
+        vlans: tuple[int, ...],
+    ) -> OperationRecord:
+        now = self.clock.wall()
+        await self._mark(allocation, wanted=wanted, commanded_at=now)
+        operation = replace(new_operation(steps, request.who), parameters={"vlans": vlans})
+        open_it = partial(self.records.operations.open, allocation.server, operation, now=now)
+        return await stored(open_it)
+
+    async def _done(self, record: OperationRecord, until: WallSeconds) -> None:
+        await self.bell.wait(record.id, CLOSED, until=until)
+        ended = await stored(self.records.operations.operation, record.id)
+        if ended.status is Status.OPEN:
+            raise TransientError(ErrorCode.DEADLINE, f"{record.steps_name} goes on: ask again")
+        if ended.status is not Status.DONE:
+            raise failure_of(ended)
+
+    # --- small things ------------------------------------------------------------------------
+    def _not_held(self) -> None:
+        if self.held:
+            raise OperatorError(ErrorCode.SERVICE_HELD, f"the service is held: {self.held}")
+
+    async def _mark(self, allocation: Allocation, **fields: object) -> None:
+        await stored(partial(self.records.allocations.mark, allocation.id, **fields))
+
+    async def _operation(self, identifier: OperationId) -> OperationRecord | None:
+        try:
+            return await stored(self.records.operations.operation, identifier)
+        except ConflictError:
+            return None
+
+    async def _fence_text(self, identifier: OperationId) -> str:
         for effect in await stored(self.records.effects.effects, identifier):
             if effect.step == FENCED.name and effect.result.get("fence") == "off":
                 return "off is confirmed; the server is being wiped"

@@ -72,6 +72,8 @@ async def _fence(work: Work) -> Mapping[str, Any]:
     except RackwrightError as error:
         await shut_all(work)
         found = {"fence": "shut", "why": f"{error.code}: {error.brief}"}
+    # the outcome first: whoever is woken by the fence looks for it
+    await stored(work.doors.bell.ring, work.operation.id, f"{FENCE}:{found['fence']}")
     await stored(work.doors.bell.ring, work.operation.id, FENCE)
     return found
 
