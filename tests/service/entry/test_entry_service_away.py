@@ -138,7 +138,7 @@ def test_after_60_s_it_gives_up_counted_anew_where_the_service_had_worked(rig, t
         time.sleep(6)
         other.socket.unlink()
 
-    other.serve(held)
+    other.serve(cut, held)
     with ThreadPoolExecutor(2) as pool:
         away, cut_later = pool.submit(rig.timed), pool.submit(other.timed)
         for call, least in ((away, 59), (cut_later, 65)):
