@@ -11,29 +11,18 @@ import os
 import secrets
 import sys
 import threading
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 
 from cloudstack_ext import contract, verbs
 from cloudstack_ext.main_files import write_boot_files
-from provisioner.adapters.bmc_ipmi import IpmiController
-from provisioner.adapters.bmc_ipmitool import IpmitoolConsole, IpmitoolDoor
-from provisioner.adapters.bmc_pyghmi import PyghmiDoor, PyghmiWorkers
-from provisioner.adapters.bmc_redfish.controller import RedfishController
+from cloudstack_ext.main_outside import MakeOutside, outside_of
 from provisioner.adapters.clock import SystemClock
-from provisioner.adapters.controllers import ControllersByDriver
-from provisioner.adapters.dnsmasq import DnsmasqOffers
 from provisioner.adapters.keys.evidence_key import load_evidence_key
 from provisioner.adapters.keys.secret_box import load_secret_box
-from provisioner.adapters.nonce_media import NonceFolder
 from provisioner.adapters.operation_files import OperationFiles
-from provisioner.adapters.ports_manual import ManualPorts
-from provisioner.adapters.ports_rack import RackPorts
-from provisioner.adapters.process import LocalProcesses
 from provisioner.boot import ipxe
-from provisioner.config import PortAdapter, Settings
+from provisioner.config import Settings
 from provisioner.durable import Durable
 from provisioner.errors import RackwrightError
 from provisioner.evidence.chain import link
@@ -51,7 +40,6 @@ from provisioner.operations.power_loop import PowerLoop
 from provisioner.operations.quarantine import QUARANTINE
 from provisioner.operations.rehearsal import Rehearsal
 from provisioner.operations.runner import Runner
-from provisioner.ports import Controllers, SwitchPorts
 from provisioner.ramdisk.record import INITRD_FILE, KERNEL_FILE, read_record
 from provisioner.ramdisk.site import site_archive
 from provisioner.secret import Secret
@@ -59,7 +47,7 @@ from provisioner.seed.nocloud import compose_seed
 from provisioner.seed.validate import check_seed
 from provisioner.seed.volume import make_volume
 from provisioner.servers.allocation import InstanceRequest
-from provisioner.servers.model import ControllerAddress, ControllerDriver, ServerRecord
+from provisioner.servers.model import ServerRecord
 from provisioner.servers.operation import Boot
 from provisioner.service import logs, operators
 from provisioner.service.agent_api import AgentApi
@@ -81,8 +69,6 @@ from provisioner.units import OperationId, Seconds, ServerName, SiteName
 
 log = logging.getLogger(__name__)
 
-HARDWARE_THREADS = 32
-"""For libraries that block; apart from the pool that carries the database."""
 SITE_ARCHIVE = "site.img"
 AGENT_LOG = "agent.log"
 BOOT_FILE = "boot.ipxe"
@@ -105,8 +91,12 @@ class Parts:
     public_key: str
 
 
-def run(settings: Settings) -> None:
+def run(settings: Settings, make_outside: MakeOutside = outside_of) -> None:
     """Serve until SIGTERM or SIGINT; the process ends here.
+
+    Args:
+        settings: As configured.
+        make_outside: Called once, in the loop of operations.
 
     Raises:
         RackwrightError: It cannot start; nothing was changed.
@@ -115,7 +105,7 @@ def run(settings: Settings) -> None:
     write_boot_files(settings)
     parts = compose(settings)
     check_steps(parts.records.operations.operations(open_only=True, most=EVERY))
-    engine = Engine(parts)
+    engine = Engine(parts, make_outside)
     if not parts.held:
         engine.start()
     else:
@@ -217,8 +207,8 @@ def _site(settings: Settings) -> Site:
 class Engine:
     """The loop of operations, in a thread of its own."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
+    def __init__(self, parts: Parts, make_outside: MakeOutside) -> None:
+        self._parts, self._make_outside = parts, make_outside
         self._ready = threading.Event()
         self._failure: BaseException | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -288,14 +278,12 @@ class Engine:
 
     def _doors(self) -> Doors:
         parts = self._parts
-        boot = parts.settings.boot
+        outside = self._make_outside(parts.settings)
         return Doors(
             records=parts.records,
-            conversations=Conversations(
-                _controllers(parts.settings), parts.clock, parts.database.calls
-            ),
-            ports=_ports(parts.settings),
-            offers=DnsmasqOffers(hosts=boot.hosts_dir, log=boot.dnsmasq_log),
+            conversations=Conversations(outside.controllers, parts.clock, parts.database.calls),
+            ports=outside.ports,
+            offers=outside.offers,
             clock=parts.clock,
             bell=parts.bell,
             consoles=Consoles(kept=parts.files),
@@ -319,37 +307,6 @@ class Engine:
             every_moving=Seconds(times.power_read_moving_s),
             on_stray=quarantine,
         )
-
-
-def _controllers(settings: Settings) -> Controllers:
-    processes = LocalProcesses()
-    workers, left = PyghmiWorkers(processes), dict[tuple[str, int], int]()
-    pool = ThreadPoolExecutor(HARDWARE_THREADS, "hardware")
-    rack = settings.provisioning
-    media = NonceFolder(rack.blobs_dir / "media", f"{rack.blobs_url}/media")
-
-    def ipmi(
-        door: Callable[[ControllerAddress, Secret], PyghmiDoor | IpmitoolDoor],
-        address: ControllerAddress,
-        password: Secret,
-        _certificate: str | None,
-    ) -> IpmiController:
-        console = IpmitoolConsole(address, password, processes, processes)
-        return IpmiController(address, door(address, password), console, left)
-
-    return ControllersByDriver(
-        {
-            ControllerDriver.SUSHY: partial(RedfishController, pool=pool, media=media),
-            ControllerDriver.PYGHMI: partial(ipmi, partial(PyghmiDoor, workers=workers)),
-            ControllerDriver.IPMITOOL: partial(ipmi, partial(IpmitoolDoor, processes=processes)),
-        }
-    )
-
-
-def _ports(settings: Settings) -> SwitchPorts:
-    if settings.ports.adapter is PortAdapter.RACK:
-        return RackPorts(LocalProcesses())
-    return ManualPorts(settings.ports.isolation)
 
 
 async def _listen(parts: Parts, engine: Engine) -> None:
