@@ -170,7 +170,7 @@ def test_the_debian_image_runs_cloud_init_once_and_stays_itself_when_the_seed_is
 ):
     disk = _disk(tmp_path, _image(lab_paths, "debian-12", build_debian), tenant_key, 3 << 30)
     ask = (
-        "hostname; ip -4 addr show eth0; cat /run/from-user-data; cat /etc/machine-id;"
+        "hostname; ip -4 addr show eth0; cat /run/from-user-data; echo; cat /etc/machine-id;"
         " lsblk -nro LABEL,PARTLABEL | grep cidata; df --output=size / | tail -1"
     )
 
