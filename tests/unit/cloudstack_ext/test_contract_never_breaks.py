@@ -27,7 +27,7 @@ VALUES = st.recursive(
 TEMPLATES = st.sampled_from([1, 12, 28, 36, 39, 42, 55])
 
 
-def answered(verb, payload):
+def assert_answered(verb, payload):
     try:
         parse(verb, payload, SITE)
     except InputError as error:
@@ -39,14 +39,14 @@ def answered(verb, payload):
 @settings(max_examples=100, deadline=None)
 @given(verb=VERBS, payload=st.binary(max_size=200))
 def test_any_bytes(verb, payload):
-    answered(verb, payload)
+    assert_answered(verb, payload)
 
 
 @settings(max_examples=100, deadline=None)
 @given(verb=VERBS, value=VALUES)
 def test_any_json(verb, value):
     with contextlib.suppress(ValueError):  # a number of more digits than Python prints
-        answered(verb, json.dumps(value).encode())
+        assert_answered(verb, json.dumps(value).encode())
 
 
 def _places(value, path=()):
@@ -66,4 +66,4 @@ def test_a_recorded_payload_with_anything_at_any_place(data, number, verb, value
     for step in path[:-1]:
         at = at[step]
     at[path[-1]] = value
-    answered(verb, json.dumps(body).encode())
+    assert_answered(verb, json.dumps(body).encode())
