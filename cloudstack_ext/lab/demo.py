@@ -240,7 +240,7 @@ class Demo:
         self.site.command("evidence", "export", "--all", str(folder))
         key = str(self.site.rack.paths.service / "evidence.pub")
         checked = self.site.ask("evidence", "verify-chain", str(folder), "--key", key)
-        records = self.site.ask("evidence", "show")["evidence"]
+        records = self.site.ask("evidence", "show")["records"]
         last = {
             each["document"]["server"]["name"]: each["document"]["reason"]["instance"]
             for each in records

@@ -1,20 +1,22 @@
 """What ends by itself: reservations, the grace of a stop, and operations nobody will run."""
 
+import contextlib
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from provisioner.errors import ErrorCode, RackwrightError
+from provisioner.errors import ConflictError, ErrorCode, RackwrightError
 from provisioner.operations.bell import EVERY
 from provisioner.operations.doors import Records
 from provisioner.operations.machines import BareMetal, new_operation
+from provisioner.operations.quarantine import QUARANTINE
 from provisioner.operations.release import RELEASE
 from provisioner.operations.runner import Follow
 from provisioner.ports import Clock
 from provisioner.servers.allocation import Allocation, Phase
-from provisioner.servers.operation import Outcome
-from provisioner.servers.states import Ending
+from provisioner.servers.operation import OperationRecord, Outcome
+from provisioner.servers.states import FOLLOWS, Ending
 from provisioner.store.waiting import stored
 from provisioner.units import OperationId, Seconds
 
@@ -67,6 +69,7 @@ class Housekeeping:
             new_operation(RELEASE, f"{allocation.key.site}: {reason}"),
             tombstone=False,
             now=self.clock.wall(),
+            still=lambda living: bool(self._over(living)),  # a create may come in this moment
         )
         await stored(end)
 
@@ -93,4 +96,13 @@ def close_lost(
             detail=how,
         )
         records.operations.close(record.id, outcome, follow(record, outcome), now=clock.wall())
+        if (record.kind, outcome.ending) not in FOLLOWS:
+            _quarantine(records, record, clock)
     return len(gone)
+
+
+def _quarantine(records: Records, record: OperationRecord, clock: Clock) -> None:
+    """Off and cut off also where an ending by itself leads to nothing (power, verify)."""
+    new = new_operation(QUARANTINE, f"lost {record.kind}")
+    with contextlib.suppress(ConflictError):  # it is retired, or a newer operation has it
+        records.operations.open(record.server, new, now=clock.wall())

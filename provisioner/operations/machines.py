@@ -186,7 +186,12 @@ class BareMetal:
         )
         now = self.clock.wall()
         allocate = partial(
-            self.records.allocations.allocate_and_open, request, image, operation, now=now
+            self.records.allocations.allocate_and_open,
+            request,
+            image,
+            operation,
+            now=now,
+            on=server.name,  # the seed carries this server's addresses
         )
         try:
             allocation = await stored(allocate)
