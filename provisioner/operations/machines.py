@@ -156,6 +156,7 @@ class BareMetal:
             server,
             readings,
             open_now[0] if open_now else None,
+            failed=await stored(self.records.allocations.failure, key) is not None,
             held=bool(self.held),
             now=now,
             too_old_s=self.times.reading_too_old_s,

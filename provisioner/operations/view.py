@@ -20,6 +20,7 @@ def view_of(
     readings: Sequence[PowerReading],
     open_now: OperationRecord | None,
     *,
+    failed: bool,
     held: bool,
     now: WallSeconds,
     too_old_s: float,
@@ -31,6 +32,7 @@ def view_of(
         server: Its server.
         readings: Oldest first.
         open_now: The operation that runs on the server.
+        failed: Its newest operation failed.
         held: The service is held (invariant 16).
         now: For the age of readings.
         too_old_s: A reading that is older says nothing.
@@ -48,6 +50,7 @@ def view_of(
         commanding=open_now is not None and open_now.kind is Intent.POWER,
         quarantined=server.state is State.QUARANTINED,
         held=held,
+        failed=failed and allocation.phase is Phase.ENDED,
     )
 
 

@@ -59,6 +59,8 @@ class Extension:
 
     async def _verb(self, request: Request) -> Response:
         began = self.clock.monotonic()
+        if self.stopping.is_set():  # begin nothing now: the entry asks again
+            return Response("the service is stopping", 503)
         try:
             site = self._site(request)
             payload = await read_body(request, MOST_BYTES)
