@@ -391,10 +391,11 @@ def _script(parts: Parts, boot: Boot, token: Secret) -> str:
     """The boot's script; kept beside the operation without its token."""
     server = parts.records.servers.server(boot.server)
     blobs = f"{parts.site.blobs_url}/ramdisk"
+    # its own arguments first: of equal words the last one counts
     words = (
-        f"console={server.console} quiet rackwright.url={parts.site.agent_url} "
-        f"rackwright.mac={boot.mac} rackwright.now={int(parts.clock.wall())} "
-        f"{server.kernel_arguments}"
+        f"{server.kernel_arguments} console={server.console} quiet "
+        f"rackwright.url={parts.site.agent_url} rackwright.mac={boot.mac} "
+        f"rackwright.now={int(parts.clock.wall())}"
     )
     load = partial(
         ipxe.Loaded,

@@ -8,10 +8,12 @@ import asyncio
 import logging
 import traceback
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from provisioner.errors import ConflictError, ErrorCode, OperatorError, RackwrightError
+from provisioner.operations.consoles import last_lines
+from provisioner.operations.dhcp_lines import keep_dhcp
 from provisioner.operations.doors import Doors, Work
 from provisioner.operations.endings import cannot_tell, outcome_of
 from provisioner.operations.steps import Step
@@ -129,12 +131,17 @@ class Runner:
         touched = any(self.steps[each.step].powers for each in begun)
         outcome = outcome_of(error, power_touched=touched)
         log.warning("step %s failed: %s %s", name, error, error.detail)
-        return outcome
+        console = await asyncio.to_thread(last_lines, self.doors.consoles.kept, operation)
+        if not console:
+            return outcome
+        detail = f"{outcome.detail}\nthe console's last lines:\n{console}".strip()
+        return replace(outcome, detail=detail)
 
     async def _end(self, operation: OperationId, outcome: Outcome) -> None:
         records = self.doors.records
         record = await stored(records.operations.operation, operation)
         if record.status is Status.OPEN:
+            await keep_dhcp(self.doors, record)
             now = self.doors.clock.wall()
             try:
                 close = partial(
