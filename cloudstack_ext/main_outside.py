@@ -20,8 +20,9 @@ from provisioner.ports import BootOffers, Controllers, SwitchPorts
 from provisioner.secret import Secret
 from provisioner.servers.model import ControllerAddress, ControllerDriver
 
-HARDWARE_THREADS = 32
-"""For libraries that block; apart from the pool that carries the database."""
+HARDWARE_THREADS = 128
+"""For libraries that block; apart from the pool that carries the database. More than the power
+loop asks at once: a call that waits for a thread would look like a controller that is silent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
