@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 
-LANES = {"rack": "rack", "rest": "not rack and not rack_long"}
+LANES = {"rack": "rack and not rack_long", "rest": "not rack and not rack_long"}
 LANES_OF_ALL = {"rack": "rack or rack_long", "rest": "not rack and not rack_long"}
 COUNTED = re.compile(r"(\d+) (passed|failed|errors?|skipped)")
 
