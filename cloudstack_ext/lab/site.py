@@ -1,5 +1,6 @@
 """The lab as one site: the rack, a configured service on it, images, a pool, its servers."""
 
+import hashlib
 import json
 import os
 import shutil
@@ -100,7 +101,7 @@ class LabSite:
     def ramdisk(self) -> None:
         """Built once for each lock, then copied to where nginx serves it."""
         lock = shipped_lock()
-        sources = _digest_of_agent()
+        sources = _digest_of("agent", "hardware", "wipe", "ramdisk")
         kept = self.rack.paths.cache / "ramdisk" / f"{lock.digest()[:16]}-{sources}"
         if not (kept / "ramdisk.json").exists():
             self.say("  building the ramdisk from its lock (kept for the next time)")
@@ -157,7 +158,8 @@ class LabSite:
         """Built once, imported once."""
         if name in {each["name"] for each in self.ask("image", "list")["images"]}:
             return
-        raw = self.rack.paths.cache / "images" / f"{name}.raw"
+        made_by = _digest_of("image", "ramdisk", "hardware")
+        raw = self.rack.paths.cache / "images" / f"{name}-{made_by}.raw"
         if not raw.exists():
             self.say(f"  building the image {name} (kept for the next time)")
             raw.parent.mkdir(parents=True, exist_ok=True)
@@ -276,12 +278,10 @@ proof_settle_s = {SETTLE_S}
 """
 
 
-def _digest_of_agent() -> str:
-    """The agent is part of the ramdisk: another agent, another ramdisk."""
-    import hashlib
-
+def _digest_of(*folders: str) -> str:
+    """Of the sources that made something which is kept: other sources, another one."""
     made = hashlib.sha256()
-    for folder in ("agent", "hardware", "wipe", "ramdisk"):
+    for folder in folders:
         for file in sorted((ROOT / "provisioner" / folder).rglob("*")):
             if file.is_file() and file.suffix != ".pyc":
                 made.update(file.name.encode() + file.read_bytes())
