@@ -177,10 +177,10 @@ def first_database(settings: Settings) -> None:
     parts.database.close()
 
 
-async def _make_seed(request: InstanceRequest, server: ServerRecord) -> bytes:
+async def _make_seed(request: InstanceRequest, server: ServerRecord, sector_bytes: int) -> bytes:
     macs = [nic.mac for nic in server.tenant_nics()]
     texts = compose_seed(request, macs, salt=secrets.token_hex(8))
-    return await asyncio.to_thread(make_volume, texts.files())
+    return await asyncio.to_thread(make_volume, texts.files(), sector_bytes=sector_bytes)
 
 
 def _site(settings: Settings) -> Site:

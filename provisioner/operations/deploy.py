@@ -12,6 +12,7 @@ from provisioner.operations.boot_steps import facts_of
 from provisioner.operations.doors import Work
 from provisioner.operations.steps import Step, StepList
 from provisioner.ports import ImageRecord
+from provisioner.seed.volume import ROOM_BYTES
 from provisioner.servers.model import Power
 from provisioner.servers.root_disk import own_disks, root_disk
 from provisioner.servers.states import Intent
@@ -28,7 +29,7 @@ async def _input(work: Work) -> Mapping[str, Any]:
     disk = root_disk(
         work.server.root_disk,
         own,
-        image_bytes=image.image_bytes,
+        image_bytes=image.image_bytes + ROOM_BYTES,
         sector_bytes=image.logical_sector_bytes,
     )
     port_steps.tenant(work.server, tuple(work.operation.parameters["vlans"]))
@@ -52,7 +53,7 @@ async def _write_image(work: Work) -> Mapping[str, Any]:
     disk = root_disk(
         work.server.root_disk,
         own_disks(facts.disks, work.server.excluded_disks),
-        image_bytes=image.image_bytes,
+        image_bytes=image.image_bytes + ROOM_BYTES,
         sector_bytes=image.logical_sector_bytes,
     )
     blobs = f"{work.doors.site.blobs_url}/images/{image.name}"

@@ -26,7 +26,7 @@ from provisioner.operations.power_steps import FENCE, FENCED
 from provisioner.operations.release import RELEASE
 from provisioner.operations.steps import StepList
 from provisioner.operations.view import view_of
-from provisioner.ports import Answer, Clock, PowerAct, Reserved
+from provisioner.ports import Answer, Clock, ImageRecord, PowerAct, Reserved
 from provisioner.servers.allocation import (
     Allocation,
     InstanceKey,
@@ -38,9 +38,10 @@ from provisioner.servers.model import Power, ServerRecord, State
 from provisioner.servers.operation import NewOperation, OperationRecord, Status
 from provisioner.servers.states import Ending
 from provisioner.store.waiting import stored
-from provisioner.units import ImageName, OperationId, WallSeconds
+from provisioner.units import OperationId, WallSeconds
 
-MakeSeed = Callable[[InstanceRequest, ServerRecord], Awaitable[bytes]]
+MakeSeed = Callable[[InstanceRequest, ServerRecord, int], Awaitable[bytes]]
+"""The last is the bytes of a sector of the disk: a file system is made for one size."""
 CheckSeed = Callable[[InstanceRequest], None]
 
 
@@ -172,13 +173,13 @@ class BareMetal:
         self.check_seed(request)
         kept = await self.reserve(request)
         server = await stored(self.records.servers.server, kept.server)
-        seed = await self.make_seed(request, server)
+        seed = await self.make_seed(request, server, image.logical_sector_bytes)
         operation = new_operation(DEPLOY, request.who)
         digest = await stored(self.records.seeds.put_seed, operation.id, seed)
         operation = replace(
             operation,
             parameters={
-                "image": image,
+                "image": image.name,
                 "vlans": vlans,
                 "seed_sha256": digest,
                 "seed_bytes": len(seed),
@@ -189,7 +190,7 @@ class BareMetal:
         allocate = partial(
             self.records.allocations.allocate_and_open,
             request,
-            image,
+            image.name,
             operation,
             now=now,
             on=server.name,  # the seed carries this server's addresses
@@ -203,7 +204,7 @@ class BareMetal:
             await stored(self.records.seeds.drop_seed, operation.id)
         return allocation
 
-    async def _image(self, request: InstanceRequest) -> ImageName:
+    async def _image(self, request: InstanceRequest) -> ImageRecord:
         """The image that the pool's own map gives to the name in the payload (invariant 11)."""
         if request.pool is None:
             raise InputError(
@@ -220,9 +221,10 @@ class BareMetal:
             raise InputError(
                 ErrorCode.IMAGE_UNKNOWN, f"pool {pool.name} has no such image; it has: {names}"
             )
-        if await stored(self.records.catalogue.image, image) is None:
+        record = await stored(self.records.catalogue.image, image)
+        if record is None:
             raise InputError(ErrorCode.IMAGE_MISSING, f"image {image} is not imported")
-        return image
+        return record
 
     async def _await_deployment(self, allocation: Allocation, until: WallSeconds) -> Answer:
         """Its end, or at the deadline: success once the first boot was asked for."""
