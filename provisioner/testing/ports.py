@@ -42,6 +42,10 @@ class FakePorts:
         if port not in self.stuck:
             self._places[port] = wanted
 
+    def leads(self, port: str) -> PortPlacement:
+        """Where packets go: what a machine behind it finds out, whatever a switch says."""
+        return self._places[port]
+
     def _answer(self, port: str) -> None:
         if port in self.away:
             raise TransientError(ErrorCode.PORT_NOT_SET, f"the switch of {port} does not answer")

@@ -1,0 +1,476 @@
+"""One site in memory: the real store, operations and runner; machines, ports and agents that
+are fakes; and time that is the tests'.
+
+Operations are walked by the runner in the durable engine's order: one a server at a time, the
+next when the act of the one before has ended, all steps again after a crash.
+"""
+
+import asyncio
+import dataclasses
+from collections import defaultdict
+from pathlib import Path
+
+import sqlalchemy as sa
+
+from provisioner.config import Times
+from provisioner.errors import ConflictError
+from provisioner.operations.alarms import AlarmBell
+from provisioner.operations.bell import Bell
+from provisioner.operations.consoles import Consoles
+from provisioner.operations.conversation import Conversations
+from provisioner.operations.doors import Doors, Records, Site
+from provisioner.operations.housekeeping import Housekeeping
+from provisioner.operations.lists import STEPS, follow
+from provisioner.operations.machines import BareMetal, new_operation
+from provisioner.operations.runner import Runner
+from provisioner.ports import BootDevice, ImageRecord, PowerAct
+from provisioner.ramdisk.record import RamdiskRecord
+from provisioner.servers.allocation import InstanceRequest
+from provisioner.servers.model import Placement, Power, State
+from provisioner.servers.operation import Status
+from provisioner.testing import store
+from provisioner.testing.agent import FakeAgent
+from provisioner.testing.controller import FakeControllers, FakeMachine
+from provisioner.testing.loop import VirtualClock, VirtualLoop
+from provisioner.testing.ports import FakeOffers, FakePorts
+
+TIMES = Times(
+    agent_call_in_s=60.0,
+    proof_of_life_s=60.0,
+    proof_settle_s=20.0,
+    wipe_off_s=30.0,
+    soft_off_s=20.0,
+)
+RAMDISK = RamdiskRecord(
+    digest="d" * 64,
+    lock_digest="l" * 64,
+    kernel_version="6.1",
+    kernel_sha256="k" * 64,
+    kernel_bytes=1,
+    initrd_sha256="i" * 64,
+    initrd_bytes=1,
+    unpacked_bytes=1,
+    modules=1,
+    added=(),
+)
+IMAGE_BYTES = 8 * 2**20
+ONE = "11111111-1111-1111-1111-111111111111"
+REQUEST = store.instance_request(ONE)
+
+
+class Killed(BaseException):
+    """The service's process died in this moment."""
+
+
+class Kept:
+    """Consoles and the like, in memory."""
+
+    def __init__(self):
+        self.files = defaultdict(bytes)
+
+    def append(self, operation, name, content):
+        self.files[operation, name] += content
+
+    def read(self, operation, name):
+        return self.files[operation, name]
+
+    def names(self, operation):
+        return tuple(sorted(name for of, name in self.files if of == operation))
+
+
+class WatchedPorts(FakePorts):
+    """Ports that keep an eye on what must never happen."""
+
+    def __init__(self, told):
+        super().__init__()
+        self._told = told
+
+    async def place(self, port, wanted):
+        await super().place(port, wanted)
+        self._told(port, wanted)
+
+
+class Calls:
+    """The journal; the service may die at any call."""
+
+    def __init__(self, journal):
+        self._journal = journal
+        self.die_at = None
+        self.count = 0
+
+    def call(self, *words):
+        self._journal.call(*words)
+        self.count += 1
+        if self.count == self.die_at:
+            raise Killed
+
+    def calls(self, **which):
+        return self._journal.calls(**which)
+
+
+class Effects:
+    """The effects' records; the service may die before the end of a step is on record."""
+
+    def __init__(self, effects):
+        self._effects = effects
+        self.die_after = {}
+        self.begun = []
+
+    def __getattr__(self, name):
+        return getattr(self._effects, name)
+
+    def begin(self, operation, step, **more):
+        effect = self._effects.begin(operation, step, **more)
+        self.begun.append(step)
+        return effect
+
+    def finish(self, operation, step, result, *, now):
+        if self.die_after.get(step):
+            self.die_after[step] -= 1
+            raise Killed
+        self._effects.finish(operation, step, result, now=now)
+
+
+def fast(database):
+    """Nobody pulls the plug of a test: no wait for the disk."""
+    database.engine.dispose()
+
+    @sa.event.listens_for(database.engine, "connect")
+    def _connect(connection, _record):
+        connection.execute("PRAGMA synchronous=OFF")
+
+
+class World:
+    """What there is, and the service in it.
+
+    `trespasses` has what must never happen and did; a test's end looks at it.
+    """
+
+    def __init__(self, folder, *, times=TIMES):
+        self.loop = VirtualLoop()
+        self.clock = VirtualClock(self.loop)
+        self.times = times
+        self.trespasses = []
+        self.waiting = defaultdict(list)
+        self.folder = folder
+        self.database = store.open_store(folder, self.clock, self._handed_over)
+        fast(self.database)
+        self.controllers = FakeControllers(self.clock)
+        self.ports = WatchedPorts(self._moved)
+        self.offers = FakeOffers()
+        self.kept = Kept()
+        self.machines, self.agents = {}, {}
+        self.held = ""
+        self.ramdisk = RAMDISK
+        self.calls = Calls(self.database.calls)
+        self.effects = Effects(self.database.effects)
+        self._begin_service()
+        for record in self.database.servers.servers():
+            self.put_in_rack(record.name)
+
+    # --- the rack
+    def put_in_rack(self, name, **behaviour):
+        """The machine and the port behind a record, as the record says that they are."""
+        record = self.server(name)
+        active = record.state is State.ACTIVE
+        machine = FakeMachine(
+            clock=self.clock,
+            identity=record.identity,
+            password=f"password of {name}",
+            power=Power.ON if active else Power.OFF,
+            console=(b"boot\r\n", b"login: "),
+            **behaviour,
+        )
+        self.controllers.add(record.controller.host, machine, record.controller.port)
+        agent = FakeAgent(
+            machine=machine,
+            record=lambda: self.server(name),
+            boots=self.database.boots,
+            orders=self.database.orders,
+            seed_store=self.database.seeds,
+            bell=self.bell,
+            ports=self.ports,
+            offers=self.offers,
+        )
+        machine.on_power += [lambda power: self._powered(name, power), agent.on_power]
+        self.machines[name], self.agents[name] = machine, agent
+        if active:
+            self.do(self.ports.place(f"tap-{name}", tenant(101)))
+            self.ports.moves.clear()
+
+    def _powered(self, name, power):
+        if power is Power.OFF:
+            return
+        server, owner = self.server(name), self.owner(name)
+        device = self.machines[name].booted_from[-1]
+        leads = self.ports.leads(f"tap-{name}").placement
+        if device is not BootDevice.NETWORK and owner is None:
+            self.trespasses.append(f"{name} starts from its disk and is nobody's")
+        if device is BootDevice.NETWORK and leads is Placement.TENANT:
+            self.trespasses.append(f"{name} starts the agent in a tenant's network")
+        if device is BootDevice.DISK and leads is Placement.PROVISIONING:
+            self.trespasses.append(f"{name} starts from its disk in the provisioning network")
+        if device is BootDevice.DISK and not server.dirty:
+            self.trespasses.append(f"{name} starts for a tenant and counts as clean")
+
+    def _moved(self, port, wanted):
+        name = port.removeprefix("tap-")
+        if name not in self.machines:
+            return
+        is_on = self.machines[name].settled() is Power.ON
+        if wanted.placement is Placement.TENANT and self.owner(name) is None:
+            self.trespasses.append(f"{port} leads to a tenant and {name} is nobody's")
+        if wanted.placement is Placement.PROVISIONING and is_on:
+            self.trespasses.append(f"{port} leads to us and {name} is on")
+
+    def owner(self, name):
+        living = self.database.allocations.living()
+        return next((each for each in living if each.server == name), None)
+
+    # --- the service
+    def _begin_service(self):
+        database = self.database
+        self.records = Records(
+            servers=database.servers,
+            readings=database.readings,
+            allocations=database.allocations,
+            operations=database.operations,
+            effects=self.effects,
+            boots=database.boots,
+            orders=database.orders,
+            seeds=database.seeds,
+            evidence=database.evidence,
+            catalogue=database.catalogue,
+            calls=self.calls,
+        )
+        self.bell = Bell(
+            effects=self.records.effects, operations=self.records.operations, clock=self.clock
+        )
+        self.site = Site(
+            name="lab",
+            blobs_url="http://rack.example.org/blobs",
+            agent_url="https://rack.example.org",
+            ramdisk=lambda: self.ramdisk,
+            site_initrd_sha256="s" * 64,
+            times=self.times,
+        )
+        self.doors = Doors(
+            records=self.records,
+            conversations=Conversations(
+                self.controllers, self.clock, self.calls, jitter=lambda: 0.5
+            ),
+            ports=self.ports,
+            offers=self.offers,
+            clock=self.clock,
+            bell=self.bell,
+            consoles=Consoles(kept=self.kept),
+            site=self.site,
+        )
+        self.runner = Runner(
+            doors=self.doors, steps=STEPS, follow=follow, started=self.clock.wall()
+        )
+        self.bare_metal = BareMetal(
+            records=self.records,
+            bell=self.bell,
+            clock=self.clock,
+            times=self.times,
+            make_seed=make_seed,
+            check_seed=lambda request: None,
+            held=self.held,
+        )
+        self.housekeeping = Housekeeping(
+            records=self.records, machines=self.bare_metal, clock=self.clock
+        )
+        self.alarms = AlarmBell(
+            bell=self.bell, records=self.records, follow=follow, clock=self.clock
+        )
+        self.tasks = [self.loop.create_task(self.bell.run())]
+        self.walkers = {}
+
+    def crash(self):
+        """The process is gone and another one begins; what was in flight goes on."""
+
+        async def end():
+            for task in self.tasks:
+                task.cancel()
+            await asyncio.gather(*self.tasks, return_exceptions=True)
+
+        self.loop.run_until_complete(end())
+        self.calls.die_at = None
+        self._begin_service()
+        for agent in self.agents.values():
+            agent.bell = self.bell
+        self.waiting.clear()
+        for each in reversed(self.database.operations.operations(open_only=True, most=1000)):
+            self._handed_over(None, each.id, each.server)
+
+    def _handed_over(self, _connection, operation, server):
+        self.waiting[server].append(operation)
+
+    async def walk_all(self):
+        """Every operation that was handed over, and what follows it, each server on its own."""
+        while any(self.waiting.values()):
+            await asyncio.gather(*(self._walk(name) for name in list(self.waiting)))
+
+    async def _walk(self, server):
+        while self.waiting[server]:
+            await self.walk_one(self.waiting[server].pop(0))
+
+    async def walk_one(self, operation):
+        for step in await self.runner.steps_of(operation):
+            if await self.runner.run(operation, step) != "done":
+                return
+
+    async def _walk_for_ever(self):
+        while True:
+            for server in list(self.waiting):
+                if server not in self.walkers or self.walkers[server].done():
+                    self.walkers[server] = self.loop.create_task(self._walk(server))
+                    self.tasks.append(self.walkers[server])
+            await self.clock.sleep(0.2)
+
+    # --- what tests do
+    def do(self, act):
+        """Run one act to its end; nothing else goes on but bells and agents."""
+        return self.loop.run_until_complete(act)
+
+    def walk(self):
+        """All operations to their end."""
+        self.do(self.walk_all())
+
+    def live(self, act):
+        """Run an act to its end while operations are walked, as in the service."""
+
+        async def both():
+            walking = self.loop.create_task(self._walk_for_ever())
+            self.tasks.append(walking)
+            try:
+                return await act
+            finally:
+                walking.cancel()
+
+        return self.loop.run_until_complete(both())
+
+    def until(self, is_so, within=3600.0):
+        """Let the service live until something is so."""
+
+        async def wait():
+            by = self.clock.wall() + within
+            while not is_so():
+                assert self.clock.wall() < by, "it never came"
+                await self.clock.sleep(0.1)
+
+        self.live(wait())
+
+    def pass_time(self, seconds):
+        self.live(self.clock.sleep(seconds))
+
+    def within(self, seconds):
+        return self.clock.wall() + seconds
+
+    def open(self, steps, name="s1", **parameters):
+        """An operator's operation."""
+        new = dataclasses.replace(new_operation(steps, "ann"), parameters=parameters)
+        return self.database.operations.open(name, new, now=self.clock.wall()).id
+
+    def ask_for_deployment(self, request: InstanceRequest = REQUEST):
+        """As `create` does, without waiting for its end; answers the operation."""
+        allocation = self.do(self.bare_metal._open_deployment(request))
+        return allocation.operation
+
+    def ask_for_release(self, request: InstanceRequest = REQUEST):
+        self.do(self.bare_metal.release(request.key, "lab: delete", until=self.clock.wall()))
+        return self.open_now("s1").id
+
+    def power(self, act, request=REQUEST, within=1800.0):
+        act = self.bare_metal.power(request, PowerAct(act), until=self.within(within))
+        return self.live(act)
+
+    # --- what tests look at
+    def server(self, name="s1"):
+        return self.database.servers.server(name)
+
+    def state(self, name="s1"):
+        return self.server(name).state
+
+    def allocation(self, request=REQUEST):
+        return self.database.allocations.allocation(request.key)
+
+    def operation(self, identifier):
+        return self.database.operations.operation(identifier)
+
+    def history(self, name="s1"):
+        """Kinds and ends, oldest first, without those that made the server available."""
+        found = self.database.operations.operations(server=name)
+        return [(str(each.kind), each.status) for each in reversed(found)][3:]
+
+    def open_now(self, name="s1"):
+        found = self.database.operations.operations(open_only=True, server=name)
+        return found[0] if found else None
+
+    def journal(self, operation=None, name="s1"):
+        """Calls in order, the same again and again once; `door: text`."""
+        found = self.database.calls.calls(server=name, operation=operation)
+        lines = [f"{each.door}: {each.text}" for each in found]
+        return [b for a, b in zip(["", *lines], lines, strict=False) if a != b]
+
+    def results(self, operation):
+        return {each.step: each.result for each in self.database.effects.effects(operation)}
+
+    def leads(self, name="s1"):
+        return self.ports.leads(f"tap-{name}")
+
+    def placement(self, name="s1"):
+        return self.leads(name).placement
+
+    def power_of(self, name="s1"):
+        return self.machines[name].settled()
+
+    def close(self):
+        async def end():
+            mine = asyncio.current_task()
+            others = [task for task in asyncio.all_tasks() if task is not mine]
+            for task in others:
+                task.cancel()
+            await asyncio.gather(*others, return_exceptions=True)
+
+        self.loop.run_until_complete(end())
+        self.loop.close()
+        self.database.close()
+
+
+def tenant(*vlans):
+    return store_placement(Placement.TENANT, vlans)
+
+
+def store_placement(placement, vlans=()):
+    from provisioner.servers.model import PortPlacement
+
+    return PortPlacement(placement=placement, vlans=tuple(vlans))
+
+
+async def make_seed(request, server, sector_bytes):
+    return f"seed of {request.key.instance} on {server.nics[0].mac}".encode()
+
+
+def image(folder: Path):
+    """An imported image, as far as operations look at it."""
+    (folder / "blocks.json").write_text("{}")
+    return ImageRecord(
+        name="tiny",
+        root="r" * 64,
+        image_bytes=IMAGE_BYTES,
+        data_bytes=4 * 2**20,
+        block_bytes=4 * 2**20,
+        logical_sector_bytes=512,
+        source_format="raw",
+        imported_at=1.0,
+        folder=folder,
+    )
+
+
+def is_open(world, operation):
+    try:
+        return world.operation(operation).status is Status.OPEN
+    except ConflictError:
+        return False
