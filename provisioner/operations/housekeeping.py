@@ -13,10 +13,10 @@ from provisioner.operations.machines import BareMetal, new_operation
 from provisioner.operations.quarantine import QUARANTINE
 from provisioner.operations.release import RELEASE
 from provisioner.operations.runner import Follow
-from provisioner.ports import Clock
+from provisioner.ports.clock import Clock
 from provisioner.servers.allocation import Allocation, Phase
 from provisioner.servers.operation import OperationRecord, Outcome
-from provisioner.servers.states import FOLLOWS, Ending
+from provisioner.servers.states import FOLLOWS, Ending, Intent
 from provisioner.store.waiting import stored
 from provisioner.units import OperationId, Seconds
 
@@ -48,17 +48,25 @@ class Housekeeping:
         for allocation in await stored(self.records.allocations.living):
             reason = self._over(allocation)
             if reason:
-                await self._end(allocation, reason)
+                await self._try_to_end(allocation, reason)
 
     def _over(self, allocation: Allocation) -> str:
         now = self.clock.wall()
         if self.machines.attached.get(allocation.key, 0) > 0:
             return ""
-        if allocation.stop_grace_until is not None and now >= allocation.stop_grace_until:
+        grace = None if allocation.known_to_caller else allocation.stop_grace_until
+        if grace is not None and now >= grace:
             return "stopped before it was installed, and not asked for again"
         if allocation.phase is Phase.RESERVED and now >= (allocation.reserved_until or now):
             return "the reservation is over"
         return ""
+
+    async def _try_to_end(self, allocation: Allocation, reason: str) -> None:
+        """One that cannot be ended now keeps no other from its end."""
+        try:
+            await self._end(allocation, reason)
+        except RackwrightError as error:
+            log.warning("housekeeping: %s", error, extra={"instance": allocation.key.instance})
 
     async def _end(self, allocation: Allocation, reason: str) -> None:
         log.info("allocation ends: %s", reason, extra={"instance": allocation.key.instance})
@@ -96,13 +104,14 @@ def close_lost(
             detail=how,
         )
         records.operations.close(record.id, outcome, follow(record, outcome), now=clock.wall())
-        if (record.kind, outcome.ending) not in FOLLOWS:
+        # a verification has touched nothing; whoever runs there may be somebody's (13)
+        if record.kind is not Intent.VERIFY and (record.kind, outcome.ending) not in FOLLOWS:
             _quarantine(records, record, clock)
     return len(gone)
 
 
 def _quarantine(records: Records, record: OperationRecord, clock: Clock) -> None:
-    """Off and cut off also where an ending by itself leads to nothing (power, verify)."""
+    """Off and cut off also where an ending by itself leads to nothing: a power verb."""
     new = new_operation(QUARANTINE, f"lost {record.kind}")
     with contextlib.suppress(ConflictError):  # it is retired, or a newer operation has it
         records.operations.open(record.server, new, now=clock.wall())

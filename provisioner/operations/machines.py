@@ -26,7 +26,10 @@ from provisioner.operations.power_steps import FENCE, FENCED
 from provisioner.operations.release import RELEASE
 from provisioner.operations.steps import StepList
 from provisioner.operations.view import view_of
-from provisioner.ports import Answer, Clock, ImageRecord, PowerAct, Reserved
+from provisioner.ports.catalogue import ImageRecord
+from provisioner.ports.clock import Clock
+from provisioner.ports.controllers import PowerAct
+from provisioner.ports.machines import Answer, Reserved
 from provisioner.servers.allocation import (
     Allocation,
     InstanceKey,
@@ -90,18 +93,13 @@ class BareMetal:
     async def deploy(self, request: InstanceRequest, *, until: WallSeconds) -> Answer:
         """Install and start; an installed instance is started, never imaged again."""
         self._not_held()
-        await self._remembered_failure(request.key)
-        allocation = await stored(self.records.allocations.allocation, request.key)
-        if allocation is not None and allocation.phase is Phase.ACTIVE:
-            return await self.power(request, PowerAct.ON, until=until)
-        if allocation is None or allocation.phase is not Phase.DEPLOYING:
-            allocation = await self._open_deployment(request)
         self.attached[request.key] = self.attached.get(request.key, 0) + 1
         try:
-            await self._mark(allocation, stop_grace_until=None)
-            return await self._await_deployment(allocation, until)
+            return await self._installed(request, until)
         finally:
             self.attached[request.key] -= 1
+            if not self.attached[request.key]:
+                del self.attached[request.key]
 
     async def power(self, request: InstanceRequest, act: PowerAct, *, until: WallSeconds) -> Answer:
         """Start, stop or reboot what the tenant has."""
@@ -114,7 +112,7 @@ class BareMetal:
         vlans = _vlans(request) if request.networks else _vlans_of(running)
         record = await self._command(running, lists[act], request, Power.ON, vlans)
         await self._done(record, until)
-        await self._mark(running, known_to_caller=True)
+        await self._known(running)
         return Answer(text="started" if act is PowerAct.ON else "rebooted")
 
     async def release(self, key: InstanceKey, who: str, *, until: WallSeconds) -> Answer:
@@ -163,10 +161,22 @@ class BareMetal:
             too_old_s=self.times.reading_too_old_s,
         )
         if view.says_on() and not allocation.known_to_caller:
-            await self._mark(allocation, known_to_caller=True)
+            await self._known(allocation)
         return view
 
     # --- deploying ---------------------------------------------------------------------------
+    async def _installed(self, request: InstanceRequest, until: WallSeconds) -> Answer:
+        allocation = await stored(self.records.allocations.allocation, request.key)
+        if allocation is not None and allocation.phase is Phase.ACTIVE:
+            return await self.power(request, PowerAct.ON, until=until)
+        await self._remembered_failure(request.key)
+        if allocation is None or allocation.phase is not Phase.DEPLOYING:
+            allocation = await self._open_deployment(request)
+        else:
+            await self._not_quarantined(allocation)
+        await self._mark(allocation, stop_grace_until=None)
+        return await self._await_deployment(allocation, until)
+
     async def _open_deployment(self, request: InstanceRequest) -> Allocation:
         image = await self._image(request)
         vlans = _vlans(request)
@@ -241,7 +251,7 @@ class BareMetal:
                 )
         elif record.status is not Status.DONE:
             raise failure_of(record)
-        await self._mark(allocation, known_to_caller=True)
+        await self._known(allocation)
         return Answer(text=f"running on {allocation.server}")
 
     async def _remembered_failure(self, key: InstanceKey) -> None:
@@ -259,13 +269,16 @@ class BareMetal:
             raise ConflictError(ErrorCode.INSTANCE_ENDED, "its server was given back")
         if allocation.phase is not Phase.ACTIVE:
             raise ConflictError(ErrorCode.INSTANCE_BUSY, f"it is {allocation.phase}: ask again")
+        await self._not_quarantined(allocation)
+        await self._remember_networks(allocation, request)
+        return allocation
+
+    async def _not_quarantined(self, allocation: Allocation) -> None:
         server = await stored(self.records.servers.server, allocation.server)
         if server.state is State.QUARANTINED:
             raise ConflictError(
                 ErrorCode.INSTANCE_QUARANTINED, "its server is quarantined: an operator must look"
             )
-        await self._remember_networks(allocation, request)
-        return allocation
 
     async def _remember_networks(self, allocation: Allocation, request: InstanceRequest) -> None:
         """A changed address or a new NIC stops nothing: it is recorded as needing a reseed."""
@@ -285,9 +298,32 @@ class BareMetal:
             grace = WallSeconds(self.clock.wall() + self.times.stop_grace_s)
             await self._mark(allocation, stop_grace_until=grace)
             return Answer(text="not installed yet: nothing was touched")
+        if allocation.phase is Phase.DEPLOYING:
+            # its create was answered at the deadline; the first boot is still being watched
+            if not await self._deployment_ended(allocation, until):
+                raise TransientError(ErrorCode.DEADLINE, "its first boot goes on: ask again")
+            allocation = await stored(self.records.allocations.by_id, allocation.id)
+            return await self._stop(request, allocation, until)
+        if await self._is_off_in_quarantine(allocation):
+            await self._mark(allocation, wanted=Power.OFF)
+            return Answer(text="off: its server is quarantined")
+        await self._not_quarantined(allocation)
         record = await self._command(allocation, STOP, request, Power.OFF, ())
         await self._done(record, until)
         return Answer(text="off, its port is in quarantine")
+
+    async def _deployment_ended(self, allocation: Allocation, until: WallSeconds) -> bool:
+        assert allocation.operation is not None
+        await self.bell.wait(allocation.operation, CLOSED, until=until)
+        record = await stored(self.records.operations.operation, allocation.operation)
+        return record.status is not Status.OPEN
+
+    async def _is_off_in_quarantine(self, allocation: Allocation) -> bool:
+        """What switched it off was not this command, so it is read, and not long ago."""
+        server = await stored(self.records.servers.server, allocation.server)
+        is_young = self.clock.wall() - server.power.at <= self.times.reading_too_old_s
+        is_off = server.power.power is Power.OFF and is_young
+        return server.state is State.QUARANTINED and is_off
 
     async def _command(
         self,
@@ -297,11 +333,13 @@ class BareMetal:
         wanted: Power,
         vlans: tuple[int, ...],
     ) -> OperationRecord:
+        """What is wanted changes only where the operation could be opened."""
         now = self.clock.wall()
-        await self._mark(allocation, wanted=wanted, commanded_at=now)
         operation = replace(new_operation(steps, request.who), parameters={"vlans": vlans})
         open_it = partial(self.records.operations.open, allocation.server, operation, now=now)
-        return await stored(open_it)
+        record = await stored(open_it)
+        await self._mark(allocation, wanted=wanted, commanded_at=now)
+        return record
 
     async def _done(self, record: OperationRecord, until: WallSeconds) -> None:
         await self.bell.wait(record.id, CLOSED, until=until)
@@ -315,6 +353,10 @@ class BareMetal:
     def _not_held(self) -> None:
         if self.held:
             raise OperatorError(ErrorCode.SERVICE_HELD, f"the service is held: {self.held}")
+
+    async def _known(self, allocation: Allocation) -> None:
+        """From here on a stop is a stop, and none that came before it counts."""
+        await self._mark(allocation, known_to_caller=True, stop_grace_until=None)
 
     async def _mark(self, allocation: Allocation, **fields: object) -> None:
         await stored(partial(self.records.allocations.mark, allocation.id, **fields))
@@ -350,7 +392,7 @@ def new_operation(steps: StepList, who: str) -> NewOperation:
 
 def failure_of(record: OperationRecord) -> RackwrightError:
     """Why an operation did not succeed, as the error its caller gets."""
-    code = record.code or ErrorCode.CANNOT_TELL
+    code = record.code or ErrorCode.SUPERSEDED
     brief = record.brief or f"the {record.kind} was {record.status}"
     kinds: dict[Ending | None, type[RackwrightError]] = {
         Ending.INPUT: InputError,

@@ -23,7 +23,8 @@ from provisioner.operations.housekeeping import Housekeeping
 from provisioner.operations.lists import STEPS, follow
 from provisioner.operations.machines import BareMetal, new_operation
 from provisioner.operations.runner import Runner
-from provisioner.ports import BootDevice, ImageRecord, PowerAct
+from provisioner.ports.catalogue import ImageRecord
+from provisioner.ports.controllers import BootDevice, PowerAct
 from provisioner.ramdisk.record import RamdiskRecord
 from provisioner.servers.allocation import InstanceRequest
 from provisioner.servers.model import Placement, Power, State
