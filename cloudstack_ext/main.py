@@ -22,7 +22,7 @@ from provisioner.cli.group import make_cli
 
 if TYPE_CHECKING:
     from provisioner.config import Role, Settings
-    from provisioner.ports import ImageRecord
+    from provisioner.ports.catalogue import ImageRecord
     from provisioner.secret import Secret
 
 FIRST_OPERATOR = "admin"

@@ -16,7 +16,8 @@ from provisioner.adapters.ports_manual import ManualPorts
 from provisioner.adapters.ports_rack import RackPorts
 from provisioner.adapters.process import LocalProcesses
 from provisioner.config import PortAdapter, Settings
-from provisioner.ports import BootOffers, Controllers, SwitchPorts
+from provisioner.ports.controllers import Controllers
+from provisioner.ports.network import BootOffers, SwitchPorts
 from provisioner.secret import Secret
 from provisioner.servers.model import ControllerAddress, ControllerDriver
 

@@ -20,7 +20,9 @@ from cloudstack_ext.contract import (
 )
 from cloudstack_ext.power_view import PowerState, row_of
 from provisioner.errors import RackwrightError, TransientError
-from provisioner.ports import Clock, Machines, PowerAct
+from provisioner.ports.clock import Clock
+from provisioner.ports.controllers import PowerAct
+from provisioner.ports.machines import Machines
 from provisioner.servers.allocation import InstanceRequest
 from provisioner.units import Seconds, SiteName, WallSeconds
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Protocol, TypeVar
 
 from provisioner.errors import ErrorCode, OperatorError, TransientError
-from provisioner.ports import BootDevice, BootSetting, ConsoleSource, PowerAct
+from provisioner.ports.controllers import BootDevice, BootSetting, ConsoleSource, PowerAct
 from provisioner.servers import ipmi
 from provisioner.servers.ipmi import BootSource, ChassisAct, IpmiAnswer, IpmiRequest
 from provisioner.servers.model import (

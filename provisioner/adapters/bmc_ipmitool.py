@@ -9,7 +9,7 @@ import re
 from collections.abc import AsyncIterator, Sequence
 
 from provisioner.errors import ErrorCode, OperatorError, RackwrightError, TransientError
-from provisioner.ports import GIVEN_FILE, Children, Ended, Processes
+from provisioner.ports.processes import GIVEN_FILE, Children, Ended, Processes
 from provisioner.secret import Secret
 from provisioner.servers.ipmi import IpmiAnswer, IpmiRequest
 from provisioner.servers.model import ControllerAddress

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from provisioner.errors import ErrorCode, OperatorError, RackwrightError, TransientError
-from provisioner.ports import Child, Children
+from provisioner.ports.processes import Child, Children
 from provisioner.secret import Secret
 from provisioner.servers.ipmi import IpmiAnswer, IpmiRequest
 from provisioner.servers.model import ControllerAddress

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from provisioner.errors import ErrorCode, OperatorError
-from provisioner.ports import Controller
+from provisioner.ports.controllers import Controller
 from provisioner.secret import Secret
 from provisioner.servers.model import ControllerAddress, ControllerDriver
 

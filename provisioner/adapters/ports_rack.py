@@ -6,7 +6,7 @@ Runs inside the rack's network namespace and needs CAP_NET_ADMIN there, nothing 
 import json
 
 from provisioner.errors import ErrorCode, OperatorError, TransientError
-from provisioner.ports import Processes
+from provisioner.ports.processes import Processes
 from provisioner.servers.model import Placement, PortPlacement
 from provisioner.units import Seconds, Vlan
 

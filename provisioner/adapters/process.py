@@ -15,7 +15,7 @@ from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import Iterator, Mapping, Sequence
 from typing import IO, Any
 
-from provisioner.ports import GIVEN_FILE, Ended
+from provisioner.ports.processes import GIVEN_FILE, Ended
 from provisioner.units import Seconds
 
 log = logging.getLogger(__name__)

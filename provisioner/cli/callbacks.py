@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from provisioner.config import Role, Settings
-    from provisioner.ports import ImageRecord
+    from provisioner.ports.catalogue import ImageRecord
     from provisioner.secret import Secret
 
 Say = Callable[[str], None]

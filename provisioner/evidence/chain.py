@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from provisioner.ports import Signer
+from provisioner.ports.keys import Signer
 
 VERSION = 1
 FIRST_PREVIOUS = "0" * 64

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from provisioner.hardware.gpt import BIOS_BOOT, EFI_SYSTEM, Partition, Table
 from provisioner.image.commands import run
-from provisioner.ports import Processes
+from provisioner.ports.processes import Processes
 
 SECTOR_BYTES = 512
 MIB = 1 << 20

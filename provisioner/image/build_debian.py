@@ -26,7 +26,7 @@ from provisioner.image.bootable import (
     write_boot,
 )
 from provisioner.image.commands import Report, run
-from provisioner.ports import Processes
+from provisioner.ports.processes import Processes
 from provisioner.units import Seconds
 
 _SUITE = "bookworm"

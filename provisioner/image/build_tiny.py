@@ -21,7 +21,7 @@ from provisioner.image.bootable import (
     write_boot,
 )
 from provisioner.image.commands import Report, run
-from provisioner.ports import Processes
+from provisioner.ports.processes import Processes
 from provisioner.ramdisk import apt, store
 from provisioner.ramdisk.cpio import archive, entries_of
 from provisioner.ramdisk.modules import name_of, parse_index

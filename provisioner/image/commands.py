@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from provisioner.errors import ErrorCode, OperatorError
-from provisioner.ports import Processes
+from provisioner.ports.processes import Processes
 from provisioner.units import Seconds
 
 Report = Callable[[str], None]

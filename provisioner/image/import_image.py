@@ -30,7 +30,9 @@ from provisioner.image.header import (
     logical_sector_bytes,
 )
 from provisioner.image.raw_file import take_blocks
-from provisioner.ports import Clock, Ended, ImageRecord, Processes
+from provisioner.ports.catalogue import ImageRecord
+from provisioner.ports.clock import Clock
+from provisioner.ports.processes import Ended, Processes
 from provisioner.units import ImageName, Seconds
 
 Report = Callable[[str, int, int], None]

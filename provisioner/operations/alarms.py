@@ -7,7 +7,7 @@ from provisioner.errors import ConflictError, ErrorCode
 from provisioner.operations.bell import Bell
 from provisioner.operations.doors import Records
 from provisioner.operations.runner import Follow
-from provisioner.ports import Clock
+from provisioner.ports.clock import Clock
 from provisioner.servers.operation import Outcome
 from provisioner.servers.states import Ending
 from provisioner.units import OperationId

@@ -10,7 +10,8 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import partial
 
-from provisioner.ports import Clock, Effects, Operations
+from provisioner.ports.clock import Clock
+from provisioner.ports.operations import Effects, Operations
 from provisioner.store.waiting import stored
 from provisioner.units import MonotonicSeconds, OperationId, Seconds, WallSeconds
 

@@ -10,7 +10,7 @@ from provisioner.operations.agent_orders import order
 from provisioner.operations.doors import Work
 from provisioner.operations.steps import Step
 from provisioner.operations.talk import talk
-from provisioner.ports import BootDevice
+from provisioner.ports.controllers import BootDevice
 from provisioner.servers.baseline import differences
 from provisioner.servers.operation import Boot
 from provisioner.servers.root_disk import own_disks

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from provisioner.errors import ErrorCode, OperatorError, RackwrightError, TransientError
-from provisioner.ports import Clock
+from provisioner.ports.clock import Clock
 from provisioner.secret import Secret
 from provisioner.units import Seconds
 

@@ -1,6 +1,6 @@
 """Calls to a controller in one line each: what the journal keeps and a dry run prints. Pure."""
 
-from provisioner.ports import BootDevice, PowerAct
+from provisioner.ports.controllers import BootDevice, PowerAct
 from provisioner.servers.model import FirmwareMode
 
 READ_IDENTITY = "read identity"

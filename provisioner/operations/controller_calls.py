@@ -8,7 +8,8 @@ from typing import Any, TypeVar
 
 from provisioner.errors import ErrorCode, RackwrightError, TransientError
 from provisioner.operations.breaker import Breaker, Credentials
-from provisioner.ports import CallJournal, Clock
+from provisioner.ports.clock import Clock
+from provisioner.ports.journal import CallJournal
 from provisioner.store.waiting import stored
 from provisioner.units import Seconds, ServerName, WallSeconds
 

@@ -12,12 +12,11 @@ from provisioner.errors import ErrorCode, OperatorError, RackwrightError, Transi
 from provisioner.operations import call_texts
 from provisioner.operations.breaker import Breaker
 from provisioner.operations.controller_calls import ControllerCalls
-from provisioner.ports import (
+from provisioner.ports.clock import Clock
+from provisioner.ports.controllers import (
     AddressFinder,
     BootDevice,
     BootSetting,
-    CallJournal,
-    Clock,
     ConsoleSource,
     Controller,
     Controllers,
@@ -25,6 +24,7 @@ from provisioner.ports import (
     PowerAct,
     RestorePolicy,
 )
+from provisioner.ports.journal import CallJournal
 from provisioner.secret import Secret
 from provisioner.servers.identity import differences
 from provisioner.servers.model import (

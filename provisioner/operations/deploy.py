@@ -11,7 +11,7 @@ from provisioner.operations.alive import proof_of_life
 from provisioner.operations.boot_steps import facts_of
 from provisioner.operations.doors import Work
 from provisioner.operations.steps import Step, StepList
-from provisioner.ports import ImageRecord
+from provisioner.ports.catalogue import ImageRecord
 from provisioner.seed.volume import ROOM_BYTES
 from provisioner.servers.model import Power
 from provisioner.servers.root_disk import own_disks, root_disk

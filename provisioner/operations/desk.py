@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from provisioner.config import Role
-from provisioner.ports import ImageRecord
+from provisioner.ports.catalogue import ImageRecord
 from provisioner.secret import Secret
 from provisioner.servers.manifest import ServerEntry
 from provisioner.servers.model import Pool, ServerRecord

@@ -22,7 +22,9 @@ from provisioner.operations.desk import (
 from provisioner.operations.doors import Records
 from provisioner.operations.lists import LISTS, follow
 from provisioner.operations.machines import new_operation
-from provisioner.ports import Audit, CallHistory, Clock, ImageRecord
+from provisioner.ports.catalogue import ImageRecord
+from provisioner.ports.clock import Clock
+from provisioner.ports.journal import Audit, CallHistory
 from provisioner.servers.model import Pool
 from provisioner.servers.operation import Effect, OperationRecord, Status
 from provisioner.servers.states import next_move

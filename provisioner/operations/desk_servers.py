@@ -24,7 +24,8 @@ from provisioner.operations.quarantine import QUARANTINE, RETIRE
 from provisioner.operations.rehearsal import Rehearse
 from provisioner.operations.release import CLEAN
 from provisioner.operations.steps import StepList
-from provisioner.ports import Audit, Clock
+from provisioner.ports.clock import Clock
+from provisioner.ports.journal import Audit
 from provisioner.secret import Secret
 from provisioner.servers.manifest import ServerEntry
 from provisioner.servers.model import Maintenance, ServerRecord, State

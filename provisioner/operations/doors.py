@@ -8,22 +8,15 @@ from provisioner.config import Times
 from provisioner.operations.bell import Bell
 from provisioner.operations.consoles import Consoles
 from provisioner.operations.conversation import Conversations
-from provisioner.ports import (
-    AgentOrders,
-    Allocations,
-    BootOffers,
-    Boots,
-    CallJournal,
-    Catalogue,
-    Clock,
-    Effects,
-    EvidenceLog,
-    Operations,
-    Readings,
-    Seeds,
-    Servers,
-    SwitchPorts,
-)
+from provisioner.ports.allocations import Allocations
+from provisioner.ports.boots import AgentOrders, Boots, Seeds
+from provisioner.ports.catalogue import Catalogue
+from provisioner.ports.clock import Clock
+from provisioner.ports.evidence import EvidenceLog
+from provisioner.ports.journal import CallJournal
+from provisioner.ports.network import BootOffers, SwitchPorts
+from provisioner.ports.operations import Effects, Operations
+from provisioner.ports.servers import Readings, Servers
 from provisioner.ramdisk.record import RamdiskRecord
 from provisioner.servers.allocation import Allocation
 from provisioner.servers.model import ServerRecord

@@ -13,7 +13,8 @@ from provisioner.hardware.inventory import Card, Cpu, Firmware, Inventory, Syste
 from provisioner.operations.bell import Bell
 from provisioner.operations.consoles import Consoles
 from provisioner.operations.doors import Records
-from provisioner.ports import BootDevice, BootSetting, CallJournal, Controller, PowerAct
+from provisioner.ports.controllers import BootDevice, BootSetting, Controller, PowerAct
+from provisioner.ports.journal import CallJournal
 from provisioner.secret import Secret
 from provisioner.servers.model import (
     ControllerAddress,

@@ -6,7 +6,7 @@ from typing import Any
 from provisioner.errors import ErrorCode, InputError, OperatorError, RackwrightError
 from provisioner.operations.doors import Work
 from provisioner.operations.steps import Step
-from provisioner.ports import SwitchPorts
+from provisioner.ports.network import SwitchPorts
 from provisioner.servers.model import Placement, PortPlacement, ServerRecord
 from provisioner.store.waiting import stored
 from provisioner.units import Seconds, Vlan

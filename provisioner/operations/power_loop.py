@@ -7,7 +7,9 @@ from functools import partial
 
 from provisioner.errors import RackwrightError
 from provisioner.operations.conversation import Conversations
-from provisioner.ports import Clock, Operations, Servers
+from provisioner.ports.clock import Clock
+from provisioner.ports.operations import Operations
+from provisioner.ports.servers import Servers
 from provisioner.secret import Secret
 from provisioner.servers.model import Power, PowerReading, ServerRecord, State
 from provisioner.store.waiting import stored

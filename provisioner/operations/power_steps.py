@@ -11,7 +11,7 @@ from provisioner.operations.doors import Work
 from provisioner.operations.port_steps import shut_all
 from provisioner.operations.steps import Step
 from provisioner.operations.talk import talk
-from provisioner.ports import BootDevice
+from provisioner.ports.controllers import BootDevice
 from provisioner.servers.model import Power, PowerReading
 from provisioner.store.waiting import stored
 from provisioner.units import Seconds, WallSeconds

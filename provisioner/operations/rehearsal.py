@@ -23,7 +23,7 @@ from provisioner.operations.ideal import (
     IdealRecords,
 )
 from provisioner.operations.steps import StepList
-from provisioner.ports import Clock
+from provisioner.ports.clock import Clock
 from provisioner.servers.model import ServerRecord
 from provisioner.servers.operation import Effect, NewOperation, OperationRecord, Status
 from provisioner.units import ServerName, WallSeconds

@@ -14,7 +14,8 @@ from starlette.routing import Route
 
 from provisioner.boot.token import digest
 from provisioner.errors import ConflictError, ErrorCode, InputError
-from provisioner.ports import AgentOrders, Boots, Clock, Seeds
+from provisioner.ports.boots import AgentOrders, Boots, Seeds
+from provisioner.ports.clock import Clock
 from provisioner.secret import Secret
 from provisioner.servers.operation import AgentOrder, Boot
 from provisioner.service.agent_bodies import (

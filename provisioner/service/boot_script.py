@@ -18,7 +18,9 @@ from starlette.routing import Route
 
 from provisioner.boot.token import TOKEN_BYTES, digest, new_token
 from provisioner.errors import TransientError
-from provisioner.ports import Boots, CallJournal, Clock
+from provisioner.ports.boots import Boots
+from provisioner.ports.clock import Clock
+from provisioner.ports.journal import CallJournal
 from provisioner.secret import Secret
 from provisioner.servers.operation import Boot
 from provisioner.service.agent_api import ALARM, Rings

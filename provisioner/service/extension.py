@@ -16,7 +16,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from provisioner.errors import ErrorCode, InputError, RackwrightError
-from provisioner.ports import Clock
+from provisioner.ports.clock import Clock
 from provisioner.service.body import read_body
 from provisioner.service.metrics import Metrics
 from provisioner.service.peers import peer_uid

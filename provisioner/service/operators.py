@@ -5,7 +5,7 @@ from collections.abc import Callable
 from starlette.applications import Starlette
 
 from provisioner.operations.desk import Desk
-from provisioner.ports import Clock
+from provisioner.ports.clock import Clock
 from provisioner.service.identity import Identify
 from provisioner.service.metrics import Metrics
 from provisioner.service.replies import HANDLERS

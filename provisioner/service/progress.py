@@ -3,7 +3,7 @@
 from collections import OrderedDict
 from dataclasses import dataclass, field
 
-from provisioner.ports import Clock
+from provisioner.ports.clock import Clock
 from provisioner.service.agent_bodies import Progress
 from provisioner.units import MonotonicSeconds, OperationId
 

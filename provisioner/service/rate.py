@@ -4,7 +4,7 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 
 from provisioner.errors import ErrorCode, TransientError
-from provisioner.ports import Clock
+from provisioner.ports.clock import Clock
 
 MOST_SOURCES = 4096
 """The least recently seen is forgotten: an attacker's many sources must not fill memory."""

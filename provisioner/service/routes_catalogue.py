@@ -8,7 +8,7 @@ from typing import Annotated, Final, TypeVar
 from provisioner.config import Role
 from provisioner.errors import ErrorCode, InputError
 from provisioner.operations.desk import CatalogueDesk
-from provisioner.ports import ImageRecord
+from provisioner.ports.catalogue import ImageRecord
 from provisioner.servers.model import Pool, PoolPolicy, Requirements
 from provisioner.service.routes import Asking, Route
 from provisioner.strict import between, matching

@@ -10,7 +10,7 @@ from starlette.responses import Response, StreamingResponse
 from provisioner.config import Role
 from provisioner.errors import ErrorCode
 from provisioner.operations.desk import Asked, OperationDesk, OperationView, Stage
-from provisioner.ports import Clock
+from provisioner.ports.clock import Clock
 from provisioner.servers.operation import OperationRecord, Status
 from provisioner.servers.states import Ending, Intent
 from provisioner.service.routes import MOST_ROWS, Asking, Parameter, Route

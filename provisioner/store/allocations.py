@@ -7,7 +7,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from provisioner.errors import ConflictError, ErrorCode, InputError, TransientError
-from provisioner.ports import HandOver
+from provisioner.ports.allocations import HandOver
 from provisioner.servers.allocation import Allocation, Failure, InstanceKey, InstanceRequest, Phase
 from provisioner.servers.model import Power, State
 from provisioner.servers.operation import NewOperation, Status

@@ -2,7 +2,8 @@
 
 import sqlalchemy as sa
 
-from provisioner.ports import AuditEntry, Clock
+from provisioner.ports.clock import Clock
+from provisioner.ports.journal import AuditEntry
 from provisioner.store.codec import fill
 from provisioner.store.tables import AUDIT
 from provisioner.store.transactions import Transactions

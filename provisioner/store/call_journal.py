@@ -2,7 +2,8 @@
 
 import sqlalchemy as sa
 
-from provisioner.ports import Call, Clock
+from provisioner.ports.clock import Clock
+from provisioner.ports.journal import Call
 from provisioner.servers.operation import Status
 from provisioner.store.codec import fill
 from provisioner.store.tables import CALL, OPERATION

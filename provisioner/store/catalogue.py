@@ -5,7 +5,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from provisioner.errors import ConflictError, ErrorCode
-from provisioner.ports import ImageRecord
+from provisioner.ports.catalogue import ImageRecord
 from provisioner.servers.model import Pool
 from provisioner.store.codec import fill, plain
 from provisioner.store.rows import Row

@@ -5,7 +5,9 @@ from pathlib import Path
 
 import sqlalchemy as sa
 
-from provisioner.ports import Cipher, Clock, HandOver
+from provisioner.ports.allocations import HandOver
+from provisioner.ports.clock import Clock
+from provisioner.ports.keys import Cipher
 from provisioner.store.agent_orders import SqlAgentOrders
 from provisioner.store.allocations import SqlAllocations
 from provisioner.store.audit import SqlAudit

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 import sqlalchemy as sa
 
 from provisioner.errors import ConflictError, ErrorCode
-from provisioner.ports import HandOver
+from provisioner.ports.allocations import HandOver
 from provisioner.servers.allocation import Allocation, InstanceKey, Phase
 from provisioner.servers.model import ServerRecord, State
 from provisioner.servers.operation import NewOperation, Status

@@ -3,7 +3,8 @@
 import sqlalchemy as sa
 
 from provisioner.errors import ConflictError, ErrorCode
-from provisioner.ports import FollowUp, HandOver
+from provisioner.ports.allocations import HandOver
+from provisioner.ports.operations import FollowUp
 from provisioner.servers.allocation import Phase
 from provisioner.servers.model import ServerRecord, State
 from provisioner.servers.operation import NewOperation, OperationRecord, Outcome, Status

@@ -5,7 +5,7 @@ import hashlib
 import sqlalchemy as sa
 
 from provisioner.errors import ConflictError, ErrorCode
-from provisioner.ports import Cipher
+from provisioner.ports.keys import Cipher
 from provisioner.servers.operation import Status
 from provisioner.store.tables import OPERATION, SEED
 from provisioner.store.transactions import Transactions

@@ -7,7 +7,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from provisioner.errors import ConflictError, ErrorCode
-from provisioner.ports import Cipher
+from provisioner.ports.keys import Cipher
 from provisioner.secret import Secret
 from provisioner.servers.model import PowerReading, ServerRecord, State
 from provisioner.store import rows

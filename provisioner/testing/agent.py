@@ -13,7 +13,8 @@ from typing import Any, Protocol
 
 from provisioner.hardware.inventory import Inventory
 from provisioner.operations.ideal import IdealAgent
-from provisioner.ports import AgentOrders, BootDevice, Boots, PowerAct, Seeds
+from provisioner.ports.boots import AgentOrders, Boots, Seeds
+from provisioner.ports.controllers import BootDevice, PowerAct
 from provisioner.servers.model import Placement, Power, ServerRecord
 from provisioner.servers.operation import AgentOrder, Boot
 from provisioner.testing.controller import FakeMachine

@@ -4,7 +4,8 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field, replace
 
 from provisioner.errors import ErrorCode, OperatorError, TransientError
-from provisioner.ports import BootDevice, BootSetting, Clock, PowerAct
+from provisioner.ports.clock import Clock
+from provisioner.ports.controllers import BootDevice, BootSetting, PowerAct
 from provisioner.secret import Secret
 from provisioner.servers.model import (
     ControllerAddress,

@@ -23,7 +23,8 @@ from provisioner.operations.desk import (
     ServerAct,
     Stage,
 )
-from provisioner.ports import Clock, ImageRecord
+from provisioner.ports.catalogue import ImageRecord
+from provisioner.ports.clock import Clock
 from provisioner.secret import Secret
 from provisioner.servers.manifest import ServerEntry
 from provisioner.servers.model import Maintenance, Pool, ServerRecord

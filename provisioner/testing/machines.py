@@ -11,7 +11,9 @@ from provisioner.errors import (
     RackwrightError,
     TransientError,
 )
-from provisioner.ports import Answer, Clock, PowerAct, Reserved
+from provisioner.ports.clock import Clock
+from provisioner.ports.controllers import PowerAct
+from provisioner.ports.machines import Answer, Reserved
 from provisioner.servers.allocation import InstanceKey, InstanceRequest, InstanceView, Phase
 from provisioner.servers.model import Power
 from provisioner.units import ImageName, MacAddress, PoolName, Seconds, ServerName, WallSeconds

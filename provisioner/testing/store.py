@@ -22,7 +22,8 @@ from provisioner.hardware.inventory import (
     System,
     Transport,
 )
-from provisioner.ports import Clock, HandOver
+from provisioner.ports.allocations import HandOver
+from provisioner.ports.clock import Clock
 from provisioner.secret import Secret
 from provisioner.servers.allocation import InstanceKey, InstanceRequest, TenantNetwork
 from provisioner.servers.model import (

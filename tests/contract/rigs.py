@@ -13,7 +13,7 @@ from provisioner.adapters.clock import SystemClock
 from provisioner.adapters.controllers import ControllersByDriver
 from provisioner.adapters.nonce_media import NonceFolder
 from provisioner.adapters.process import LocalProcesses
-from provisioner.ports import PowerAct
+from provisioner.ports.controllers import PowerAct
 from provisioner.secret import Secret
 from provisioner.servers.model import (
     ControllerAddress,

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from provisioner.errors import ErrorCode, RackwrightError
-from provisioner.ports import (
+from provisioner.ports.controllers import (
     AddressFinder,
     BootDevice,
     ConsoleSource,

@@ -11,7 +11,7 @@ import pytest
 from provisioner.errors import ErrorCode, RackwrightError, TransientError
 from provisioner.operations.conversation import Conversations
 from provisioner.operations.verification import verify_controller
-from provisioner.ports import BootDevice
+from provisioner.ports.controllers import BootDevice
 from provisioner.secret import Secret
 from provisioner.servers.identity import swapped
 from provisioner.servers.model import (

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from provisioner.adapters.process import LocalProcesses
-from provisioner.ports import GIVEN_FILE
+from provisioner.ports.processes import GIVEN_FILE
 
 pytestmark = pytest.mark.emulated
 

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from provisioner.adapters.bmc_redfish.talk import NonceMedia, Talk
-from provisioner.ports import BootDevice, BootSetting, PowerAct
+from provisioner.ports.controllers import BootDevice, BootSetting, PowerAct
 from provisioner.secret import Secret
 from provisioner.servers.model import (
     ControllerAddress,

@@ -9,7 +9,7 @@ from sushy import auth, exceptions
 
 from provisioner.adapters.bmc_redfish.line import Connector, Line, is_no_tls, is_without_end
 from provisioner.errors import ErrorCode, OperatorError, RackwrightError, TransientError
-from provisioner.ports import BootDevice, BootSetting, PowerAct
+from provisioner.ports.controllers import BootDevice, BootSetting, PowerAct
 from provisioner.secret import Secret
 from provisioner.servers.model import (
     ControllerAddress,

@@ -11,7 +11,7 @@ import threading
 
 from provisioner.adapters.clock import SystemClock
 from provisioner.errors import RackwrightError
-from provisioner.ports import PowerAct
+from provisioner.ports.controllers import PowerAct
 from provisioner.servers.model import ControllerIdentity, Placement
 from provisioner.testing.controller import FakeControllers, FakeMachine
 from provisioner.testing.ports import FakeOffers, FakePorts
@@ -44,7 +44,11 @@ class Rack:
         self.path, self.log = socket_path, Log()
         self.authority, self.boot_url = str(authority), boot_url
         clock = SystemClock()
-        self.controllers, self.ports, self.offers = FakeControllers(clock), FakePorts(), FakeOffers()
+        self.controllers, self.ports, self.offers = (
+            FakeControllers(clock),
+            FakePorts(),
+            FakeOffers(),
+        )
         self.machines = {}
         for number, name in enumerate(names, 1):
             machine = Machine(self, name, number)

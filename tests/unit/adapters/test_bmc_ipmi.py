@@ -4,7 +4,7 @@ import pytest
 
 from provisioner.adapters.bmc_ipmi import IpmiController
 from provisioner.errors import ErrorCode, RackwrightError
-from provisioner.ports import BootDevice, BootSetting, PowerAct
+from provisioner.ports.controllers import BootDevice, BootSetting, PowerAct
 from provisioner.servers import ipmi
 from provisioner.servers.ipmi import IpmiAnswer
 from provisioner.servers.model import ControllerAddress, ControllerProtocol, FirmwareMode, Power

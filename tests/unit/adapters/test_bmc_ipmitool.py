@@ -4,7 +4,7 @@ import pytest
 
 from provisioner.adapters.bmc_ipmitool import IpmitoolConsole, IpmitoolDoor
 from provisioner.errors import ErrorCode, RackwrightError
-from provisioner.ports import GIVEN_FILE, Ended
+from provisioner.ports.processes import GIVEN_FILE, Ended
 from provisioner.secret import Secret
 from provisioner.servers.ipmi import CHASSIS_STATUS, READ_BOOT_FLAGS
 from provisioner.servers.model import ControllerAddress, ControllerProtocol

@@ -5,7 +5,7 @@ import pytest
 
 from provisioner.adapters.ports_rack import RackPorts
 from provisioner.errors import ErrorCode, OperatorError, TransientError
-from provisioner.ports import Ended
+from provisioner.ports.processes import Ended
 from provisioner.servers.model import Placement, PortPlacement
 from provisioner.units import Vlan
 

@@ -24,7 +24,7 @@ from provisioner.cli.service_client import error_of
 from provisioner.config import OperatorUid, Role, load
 from provisioner.errors import ConflictError, ErrorCode, InputError, OperatorError, TransientError
 from provisioner.operations.desk import JournalCall, Provide
-from provisioner.ports import ImageRecord
+from provisioner.ports.catalogue import ImageRecord
 from provisioner.secret import Secret
 from provisioner.servers.manifest import parse_manifest
 from provisioner.servers.model import Pool

@@ -6,7 +6,7 @@ import pytest
 
 from cloudstack_ext.verbs import answer
 from provisioner.errors import ErrorCode, OperatorError, TransientError
-from provisioner.ports import PowerAct
+from provisioner.ports.controllers import PowerAct
 from provisioner.servers.allocation import InstanceKey, InstanceView, Phase
 from provisioner.servers.model import Power
 from provisioner.testing.clock import FakeClock

@@ -5,7 +5,7 @@ import pytest
 
 from provisioner.errors import ErrorCode, OperatorError, TransientError
 from provisioner.operations.conversation import default_driver
-from provisioner.ports import BootDevice, BootSetting, PowerAct
+from provisioner.ports.controllers import BootDevice, BootSetting, PowerAct
 from provisioner.secret import Secret
 from provisioner.servers.model import (
     ControllerDriver,

@@ -18,7 +18,7 @@ from provisioner.operations.desk import (
     Retire,
     Verify,
 )
-from provisioner.ports import ImageRecord
+from provisioner.ports.catalogue import ImageRecord
 from provisioner.servers.manifest import parse_manifest
 from provisioner.servers.model import Pool
 from provisioner.servers.operation import Status

@@ -7,7 +7,7 @@ import pytest
 
 from provisioner.errors import ConflictError
 from provisioner.evidence.chain import verify_chain
-from provisioner.ports import ImageRecord
+from provisioner.ports.catalogue import ImageRecord
 from provisioner.servers.model import PoolPolicy
 from provisioner.servers.states import Intent
 from provisioner.testing import store

@@ -1,0 +1,89 @@
+"""Who has what: whole moves, each one transaction."""
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from provisioner.servers.allocation import Allocation, Failure, InstanceKey, InstanceRequest
+from provisioner.servers.operation import NewOperation
+from provisioner.units import AllocationId, ImageName, OperationId, ServerName, WallSeconds
+
+
+class HandOver(Protocol):
+    """Gives an operation to the durable engine, in the caller's transaction."""
+
+    def __call__(self, connection: Any, operation: OperationId, server: ServerName) -> None:  # noqa: ANN401 the store's own connection
+        """Both or neither."""
+        ...
+
+
+class Allocations(Protocol):
+    """Who has what; whole moves, each one transaction."""
+
+    def allocation(self, key: InstanceKey) -> Allocation | None:
+        """The living one, else the newest ended one."""
+        ...
+
+    def reserve(
+        self, request: InstanceRequest, *, until: WallSeconds, now: WallSeconds
+    ) -> Allocation:
+        """The first free server of the pool by name, or the one already kept.
+
+        Raises:
+            ConflictError: INSTANCE_DELETED.
+            TransientError: NO_CAPACITY.
+        """
+        ...
+
+    def allocate_and_open(
+        self,
+        request: InstanceRequest,
+        image: ImageName,
+        operation: NewOperation,
+        *,
+        now: WallSeconds,
+        on: ServerName | None = None,
+    ) -> Allocation:
+        """Take over the reservation, or reserve, and open the deployment, in one transaction.
+
+        A living allocation past RESERVED is answered as it is, and nothing is opened: its
+        `operation` is then another one. `on` is the server that the operation was prepared
+        for (its seed carries that server's MACs).
+
+        Raises:
+            ConflictError: INSTANCE_BUSY: it would have been another server than `on`.
+        """
+        ...
+
+    def end_and_open(
+        self,
+        key: InstanceKey,
+        reason: str,
+        operation: NewOperation | None,
+        *,
+        tombstone: bool,
+        now: WallSeconds,
+        still: Callable[[Allocation], bool] | None = None,
+    ) -> Allocation | None:
+        """End the living allocation and open its server's release, in one transaction.
+
+        A QUARANTINED server stays so. RESERVED and never powered: AVAILABLE, nothing opened.
+        Timers give `still`: asked in the transaction, False leaves everything as it is. None
+        is answered where nothing was ended.
+        """
+        ...
+
+    def living(self) -> tuple[Allocation, ...]:
+        """All that have not ended, in one query."""
+        ...
+
+    def by_id(self, allocation: AllocationId) -> Allocation:
+        """Living or ended."""
+        ...
+
+    def mark(self, allocation: AllocationId, **fields: Any) -> None:  # noqa: ANN401 fields of Allocation
+        """Set named fields; never phase, server or end, which only moves may change."""
+        ...
+
+    def failure(self, key: InstanceKey) -> Failure | None:
+        """How its last deployment or power operation failed; None where it did not."""
+        ...

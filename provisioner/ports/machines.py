@@ -1,0 +1,52 @@
+"""Whole operations, for verbs."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from provisioner.ports.controllers import PowerAct
+from provisioner.servers.allocation import InstanceKey, InstanceRequest, InstanceView
+from provisioner.units import MacAddress, ServerName, WallSeconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reserved:
+    """A server is kept for the instance; `macs` by nicUuid are the server's own."""
+
+    server: ServerName
+    macs: Mapping[str, MacAddress]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """A verb's success in one line for the caller."""
+
+    text: str
+
+
+class Machines(Protocol):
+    """Bare metal as whole operations: ours, or another engine's.
+
+    Raises InputError, ConflictError, OperatorError or TransientError with a brief that a
+    tenant may read. `until` is the moment by which an answer must be given.
+    """
+
+    async def reserve(self, request: InstanceRequest) -> Reserved:
+        """Keep a server for this instance; asking again gives the same one."""
+        ...
+
+    async def deploy(self, request: InstanceRequest, *, until: WallSeconds) -> Answer:
+        """Install and start; attach to a running deployment; start an installed instance."""
+        ...
+
+    async def power(self, request: InstanceRequest, act: PowerAct, *, until: WallSeconds) -> Answer:
+        """ON is start, OFF is stop (graceful first), CYCLE is reboot."""
+        ...
+
+    async def release(self, key: InstanceKey, who: str, *, until: WallSeconds) -> Answer:
+        """End the allocation for good; success also where there is none."""
+        ...
+
+    async def observe(self, key: InstanceKey) -> InstanceView:
+        """What is remembered; milliseconds, no controller."""
+        ...

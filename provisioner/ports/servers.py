@@ -1,0 +1,48 @@
+"""Servers as remembered."""
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from provisioner.secret import Secret
+from provisioner.servers.model import PowerReading, ServerRecord
+from provisioner.units import ServerName, WallSeconds
+
+
+class Servers(Protocol):
+    """Servers as remembered."""
+
+    def server(self, name: ServerName) -> ServerRecord:
+        """Raises ConflictError SERVER_UNKNOWN."""
+        ...
+
+    def servers(self) -> tuple[ServerRecord, ...]:
+        """All, by name."""
+        ...
+
+    def enrol(self, record: ServerRecord, password: Secret) -> None:
+        """Remember a new one; a known identity continues its history, dirty.
+
+        Raises:
+            ConflictError: SERVER_EXISTS: name, controller address, system uuid or MAC is taken.
+        """
+        ...
+
+    def change(self, name: ServerName, **fields: Any) -> None:  # noqa: ANN401 fields of ServerRecord
+        """Set named fields; never state, dirty or epoch, which only moves may change."""
+        ...
+
+    def password(self, name: ServerName) -> Secret:
+        """Decrypted; for the door to the controller only."""
+        ...
+
+    def note_readings(self, readings: Mapping[ServerName, PowerReading]) -> None:
+        """All of one cycle in one transaction."""
+        ...
+
+
+class Readings(Protocol):
+    """Power as it was read, newest last."""
+
+    def readings(self, name: ServerName, since: WallSeconds) -> tuple[PowerReading, ...]:
+        """All newer than `since`, oldest first."""
+        ...
