@@ -7,10 +7,10 @@ from provisioner.errors import ErrorCode
 
 E = ErrorCode
 
+# one row a code, cause and remedy side by side
+# fmt: off
 CATALOGUE: Mapping[ErrorCode, tuple[str, str]] = MappingProxyType(
     {
-        # one row a code, cause and remedy side by side
-        # fmt: off
         E.PAYLOAD_EMPTY: (
             "The payload file holds nothing.",
             "Look at the management server's disk; ask again.",
@@ -334,9 +334,9 @@ CATALOGUE: Mapping[ErrorCode, tuple[str, str]] = MappingProxyType(
             "The text says which part; `./dev lab down`, then again.",
         ),
         E.INTERNAL: ("A defect of Rackwright.", "Send the log of this moment."),
-        # fmt: on
     }
 )
+# fmt: on
 
 
 def page() -> str:

@@ -372,7 +372,7 @@ def test_what_a_status_costs_beside_a_bare_python(rig, capsys):
     ours_s, bare_s = statistics.median(ours), statistics.median(bare)
     assert len(ours) == len(bare) == 40
     with capsys.disabled():
-        print(  # noqa: T201 the figure is for people; nothing here depends on time
+        print(  # the figure is for people; nothing here depends on time
             f"\nstatus {ours_s * 1000:.1f} ms, bare python {bare_s * 1000:.1f} ms: "
             f"{ours_s / bare_s:.2f} times (medians of {len(ours)}, alternating)"
         )
