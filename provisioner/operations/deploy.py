@@ -34,7 +34,7 @@ async def _input(work: Work) -> Mapping[str, Any]:
     )
     port_steps.tenant(work.server, tuple(work.operation.parameters["vlans"]))
     if await stored(work.doors.records.seeds.seed, work.operation.id) is None:
-        raise TransientError(ErrorCode.SEED_INVALID, "the seed was not kept: ask for create again")
+        raise InputError(ErrorCode.SEED_INVALID, "the seed was not kept: ask for create again")
     return {"image": image.name, "root": image.root, "disk": disk.serial or disk.name}
 
 

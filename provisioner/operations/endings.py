@@ -23,6 +23,17 @@ OUR_SIDE = frozenset(
     }
 )
 """Nothing is wrong with the machine: it may be wiped and handed out again."""
+DISKS = frozenset(
+    {
+        ErrorCode.DISK_FABRIC,
+        ErrorCode.DISK_NOT_FOUND,
+        ErrorCode.DISK_AMBIGUOUS,
+        ErrorCode.DISK_TOO_SMALL,
+        ErrorCode.DISK_SECTOR_SIZE,
+        ErrorCode.FACTS_DIFFER,
+    }
+)
+"""A wrong request before power; after it the machine is not what the baseline said."""
 
 
 def outcome_of(error: RackwrightError, *, power_touched: bool) -> Outcome:
@@ -33,15 +44,19 @@ def outcome_of(error: RackwrightError, *, power_touched: bool) -> Outcome:
         power_touched: A step that powers the server on has begun; before it a wrong request
             leaves the server as clean as it was.
     """
-    if isinstance(error, NeedsPersonError):
-        ending = Ending.PERSON
-    elif error.code in OUR_SIDE:
-        ending = Ending.OURS
-    elif isinstance(error, InputError | ConflictError):
-        ending = Ending.OURS if power_touched else Ending.INPUT
-    else:
-        ending = Ending.MACHINE
+    ending = _ending(error, power_touched=power_touched)
     return Outcome(ending=ending, code=error.code, brief=error.brief, detail=error.detail)
+
+
+def _ending(error: RackwrightError, *, power_touched: bool) -> Ending:
+    is_request = isinstance(error, InputError | ConflictError)
+    if isinstance(error, NeedsPersonError):
+        return Ending.PERSON
+    if is_request and not power_touched:
+        return Ending.INPUT
+    if error.code in DISKS:
+        return Ending.MACHINE
+    return Ending.OURS if is_request or error.code in OUR_SIDE else Ending.MACHINE
 
 
 def cannot_tell(step: str, what: str) -> Outcome:

@@ -80,6 +80,7 @@ class BareMetal:
         server = await stored(self.records.servers.server, allocation.server)
         nics = server.tenant_nics()
         if len(request.networks) > len(nics):
+            await self._give_back(request.key, "more networks than tenant ports")
             raise InputError(
                 ErrorCode.NETWORKS_TOO_MANY,
                 f"{len(request.networks)} networks are asked for, servers of pool "
@@ -163,6 +164,19 @@ class BareMetal:
         if view.says_on() and not allocation.known_to_caller:
             await self._known(allocation)
         return view
+
+    async def _give_back(self, key: InstanceKey, reason: str) -> None:
+        """A server that is only reserved is free at once: a wrong request must not keep it."""
+        end = partial(
+            self.records.allocations.end_and_open,
+            key,
+            reason,
+            None,
+            tombstone=False,
+            now=self.clock.wall(),
+            still=lambda allocation: allocation.phase is Phase.RESERVED,
+        )
+        await stored(end)
 
     # --- deploying ---------------------------------------------------------------------------
     async def _installed(self, request: InstanceRequest, until: WallSeconds) -> Answer:

@@ -22,7 +22,8 @@ FENCE_S = Seconds(8.0)
 """`delete` answers after ten seconds at the latest; the port must be shut by then."""
 
 
-async def _remember(work: Work, reading: PowerReading) -> Mapping[str, Any]:
+async def remember(work: Work, reading: PowerReading) -> Mapping[str, Any]:
+    """Note the reading; an allocation that has ended is off for good, once it was seen off."""
     await stored(work.doors.records.servers.note_readings, {work.server.name: reading})
     if work.allocation is not None and reading.power is Power.OFF and work.allocation.ended_at:
         mark = partial(work.doors.records.allocations.mark, work.allocation.id, off_confirmed=True)
@@ -33,7 +34,7 @@ async def _remember(work: Work, reading: PowerReading) -> Mapping[str, Any]:
 async def _off(work: Work) -> Mapping[str, Any]:
     async with talk(work) as controller:
         reading = await controller.reach_off(until=work.until)
-    return await _remember(work, reading)
+    return await remember(work, reading)
 
 
 async def _agent_off(work: Work) -> Mapping[str, Any]:
@@ -49,7 +50,7 @@ async def _off_gracefully(work: Work) -> Mapping[str, Any]:
     grace = Seconds(work.doors.site.times.soft_off_s)
     async with talk(work) as controller:
         reading = await controller.reach_off(until=work.until, graceful=grace)
-    return await _remember(work, reading)
+    return await remember(work, reading)
 
 
 async def _off_for_good(work: Work) -> Mapping[str, Any]:
@@ -68,7 +69,7 @@ async def _fence(work: Work) -> Mapping[str, Any]:
     try:
         async with talk(work) as controller:
             reading = await controller.reach_off(until=until)
-        found = {"fence": "off", **await _remember(work, reading)}
+        found = {"fence": "off", **await remember(work, reading)}
     except RackwrightError as error:
         await shut_all(work)
         found = {"fence": "shut", "why": f"{error.code}: {error.brief}"}

@@ -4,12 +4,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from provisioner.errors import RackwrightError
-from provisioner.operations import boot_steps, port_steps
+from provisioner.operations import boot_steps, port_steps, power_steps
 from provisioner.operations.doors import Work
 from provisioner.operations.steps import Step, StepList
 from provisioner.operations.talk import talk
 from provisioner.servers.states import Intent
-from provisioner.store.waiting import stored
 from provisioner.units import Seconds, WallSeconds
 
 PATIENCE_S = 90.0
@@ -23,8 +22,7 @@ async def _off_or_unknown(work: Work) -> Mapping[str, Any]:
             reading = await controller.reach_off(until=until)
     except RackwrightError as error:
         return {"power": "unknown", "why": f"{error.code}: {error.brief}"}
-    await stored(work.doors.records.servers.note_readings, {work.server.name: reading})
-    return {"power": reading.power, "at": reading.at}
+    return await power_steps.remember(work, reading)
 
 
 OFF_OR_UNKNOWN = Step(name="off-or-unknown", act=_off_or_unknown, limit=Seconds(180.0))
@@ -32,7 +30,7 @@ OFF_OR_UNKNOWN = Step(name="off-or-unknown", act=_off_or_unknown, limit=Seconds(
 QUARANTINE = StepList(
     name="quarantine/1",
     kind=Intent.QUARANTINE,
-    steps=(boot_steps.WITHDRAW, OFF_OR_UNKNOWN, port_steps.TO_NOWHERE),
+    steps=(OFF_OR_UNKNOWN, port_steps.TO_NOWHERE, boot_steps.WITHDRAW),
 )
 
 RETIRE = StepList(name="retire/1", kind=Intent.RETIRE, steps=(port_steps.AT_REST,))

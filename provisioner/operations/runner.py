@@ -10,6 +10,7 @@ import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Protocol
 
 from provisioner.errors import ConflictError, ErrorCode, OperatorError, RackwrightError
 from provisioner.operations.consoles import last_lines
@@ -37,6 +38,20 @@ MOST_BEGINNINGS = 5
 
 Follow = Callable[[OperationRecord, Outcome], Callable[[ServerRecord], NewOperation] | None]
 """What is opened in the transaction that ends an operation."""
+GONE = frozenset({ErrorCode.SUPERSEDED, ErrorCode.CANCELLED})
+"""Somebody else has ended the operation; what follows is theirs."""
+
+
+class Watch(Protocol):
+    """Who counts what was run."""
+
+    def stage(self, operation: str, stage: str, outcome: str, seconds: float) -> None:
+        """A step of this kind of operation ended, "done" or "failed"."""
+        ...
+
+    def operation(self, operation: str, outcome: str) -> None:
+        """An operation of this kind ended with this status."""
+        ...
 
 
 @dataclass(slots=True)
@@ -46,6 +61,7 @@ class Runner:
     Attributes:
         grace_s: After a start, an open step has at least this long before it may fail.
         started: When this process began to run steps.
+        watch: None: nobody counts.
     """
 
     doors: Doors
@@ -53,6 +69,7 @@ class Runner:
     follow: Follow
     started: WallSeconds
     grace_s: float = 120.0
+    watch: Watch | None = None
 
     async def steps_of(self, identifier: str) -> list[str]:
         """The list this operation began with."""
@@ -68,14 +85,16 @@ class Runner:
         try:
             return await self._run(operation, self.steps[name])
         except RackwrightError as error:
-            if error.code is ErrorCode.SUPERSEDED:
-                self.doors.bell.closed(operation)
+            if error.code in GONE:
+                await self._leave(operation)
                 return FAILED
-            await self._end(operation, await self._outcome(operation, name, error))
+            outcome = await self._outcome(operation, name, error)
         except Exception as error:
             log.exception("step %s", name, extra={"operation": identifier})
             what = "".join(traceback.format_exception_only(error)).strip()
-            await self._end(operation, cannot_tell(name, what))
+            outcome = cannot_tell(name, what)
+        await self._note_failed(operation, name)
+        await self._end(operation, await self._with_console(operation, outcome))
         return FAILED
 
     async def _run(self, operation: OperationId, step: Step) -> str:
@@ -92,8 +111,7 @@ class Runner:
                 found = await step.act(work)
             finish = partial(records.effects.finish, operation, step.name, found, now=clock.wall())
             await stored(finish)
-            seconds = clock.wall() - effect.begun
-            log.info("step %s done in %.1f s", step.name, seconds, extra=_fields(record))
+            self._note_stage(record, step.name, DONE, clock.wall() - effect.begun)
         if step.name == record.steps[-1]:
             await self._end(operation, Outcome(ending=Ending.DONE))
         return DONE
@@ -131,7 +149,14 @@ class Runner:
         touched = any(self.steps[each.step].powers for each in begun)
         outcome = outcome_of(error, power_touched=touched)
         log.warning("step %s failed: %s %s", name, error, error.detail)
-        console = await asyncio.to_thread(last_lines, self.doors.consoles.kept, operation)
+        return outcome
+
+    async def _with_console(self, operation: OperationId, outcome: Outcome) -> Outcome:
+        try:
+            console = await asyncio.to_thread(last_lines, self.doors.consoles.kept, operation)
+        except OSError as error:  # a full disk must not keep an operation from its end
+            log.warning("console of %s: %s", operation, error)
+            return outcome
         if not console:
             return outcome
         detail = f"{outcome.detail}\nthe console's last lines:\n{console}".strip()
@@ -154,7 +179,26 @@ class Runner:
                 await stored(close)
             except ConflictError as error:  # superseded in this very moment: theirs now
                 log.info("operation had ended: %s", error, extra=_fields(record))
+        await self._leave(operation)
+
+    async def _leave(self, operation: OperationId) -> None:
+        """It has ended, by us or by somebody else: nobody listens or waits for it any more."""
         self.doors.bell.closed(operation)
+        record = await stored(self.doors.records.operations.operation, operation)
+        self.doors.consoles.leave(record.server)
+        if self.watch is not None:
+            self.watch.operation(record.kind, record.status)
+
+    def _note_stage(self, record: OperationRecord, step: str, how: str, seconds: float) -> None:
+        log.info("step %s %s in %.1f s", step, how, seconds, extra=_fields(record))
+        if self.watch is not None:
+            self.watch.stage(record.kind, step, how, seconds)
+
+    async def _note_failed(self, operation: OperationId, step: str) -> None:
+        record = await stored(self.doors.records.operations.operation, operation)
+        for effect in await stored(self.doors.records.effects.effects, operation):
+            if effect.step == step and effect.done is None:
+                self._note_stage(record, step, FAILED, self.doors.clock.wall() - effect.begun)
 
 
 LAST_WORD_S = 30.0

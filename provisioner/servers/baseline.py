@@ -3,6 +3,7 @@
 Compared before the first destructive order of any operation (invariants 7 and 13).
 """
 
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 
 from provisioner.hardware.inventory import Disk, Inventory
@@ -46,16 +47,31 @@ def _uuid(wanted: str | None, seen: Inventory) -> list[str]:
 
 
 def _media(remembered: Iterable[Disk], seen: Iterable[Disk]) -> list[str]:
-    old, new = {_name(d): d for d in _own(remembered)}, {_name(d): d for d in _own(seen)}
-    return [
-        *(f"disk {name} of the baseline is missing" for name in old.keys() - new.keys()),
-        *(f"disk {name} is not in the baseline" for name in new.keys() - old.keys()),
-        *(
-            f"disk {name}: {old[name].bytes} bytes are remembered, {new[name].bytes} were seen"
-            for name in old.keys() & new.keys()
-            if old[name].bytes != new[name].bytes
-        ),
-    ]
+    """Counted, not only named: of two disks that look alike one may be gone."""
+    old, new = _sizes(remembered), _sizes(seen)
+    found = []
+    for name in sorted(old.keys() | new.keys()):
+        gone, added = old[name] - new[name], new[name] - old[name]
+        if gone and added:
+            found.append(
+                f"disk {name}: {_bytes(gone)} bytes are remembered, {_bytes(added)} were seen"
+            )
+        elif gone:
+            found.append(f"disk {name} of the baseline is missing")
+        elif added:
+            found.append(f"disk {name} is not in the baseline")
+    return found
+
+
+def _sizes(disks: Iterable[Disk]) -> defaultdict[str, Counter[int]]:
+    sizes: defaultdict[str, Counter[int]] = defaultdict(Counter)
+    for disk in _own(disks):
+        sizes[_name(disk)][disk.bytes] += 1
+    return sizes
+
+
+def _bytes(sizes: Counter[int]) -> str:
+    return ", ".join(str(each) for each in sorted(sizes.elements()))
 
 
 def _own(disks: Iterable[Disk]) -> list[Disk]:
