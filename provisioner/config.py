@@ -22,6 +22,9 @@ Name = Annotated[str, matching(r"[a-z0-9][a-z0-9-]{0,62}", "a name ([a-z0-9][a-z
 Duration = Annotated[float, between(0, 7 * 86400)]
 """Seconds."""
 Interface = Annotated[str, matching(r"[A-Za-z0-9_.-]{1,15}", "an interface name")]
+Namespace = Annotated[
+    str, matching(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}", "the name of a network namespace")
+]
 BlobsUrl = Annotated[str, matching(r"http://[^\s/]+(/\S*)?[^/\s]", "http://… without a last slash")]
 
 
@@ -239,7 +242,7 @@ class PortSettings:
     """
 
     adapter: PortAdapter
-    namespace: Interface | None = None
+    namespace: Namespace | None = None
     isolation: str = ""
 
     def contradictions(self) -> Iterator[str]:

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,8 +58,19 @@ class LabSite:
         rack = Rack(Layout(), LabPaths.of(environ), say=lambda line: say(f"  {line}"))
         return cls(rack=rack, say=say)
 
+    @property
+    def name(self) -> str:
+        """Of the CloudStack that it stands for."""
+        return SITE
+
     def up(self) -> None:
         """Rack and service run, both servers are enrolled and on their way to AVAILABLE."""
+        self.ready()
+        with self.stage("servers"):
+            self.enrol()
+
+    def ready(self) -> None:
+        """The same with no server enrolled yet."""
         with self.stage("rack"):
             self.rack.up()
         with self.stage("ramdisk"):
@@ -70,9 +81,8 @@ class LabSite:
             self.serve()
         with self.stage("image tiny"):
             self.image("tiny")
-        with self.stage("pool and servers"):
+        with self.stage("pool"):
             self.pool(IMAGES)
-            self.enrol()
 
     def down(self) -> None:
         """Nothing is left running."""
@@ -177,11 +187,13 @@ class LabSite:
         known = {each["name"] for each in self.ask("server", "list")["servers"]}
         fresh = [each for each in self.rack.layout.servers if each.name not in known]
         if fresh:
-            manifest = self.rack.paths.state / "servers.yaml"
-            manifest.write_text(
-                json.dumps({"version": 1, "servers": [self._entry(s) for s in fresh]})
-            )
-            self.command("server", "enrol", str(manifest))
+            self.command("server", "enrol", str(self.manifest(fresh)))
+
+    def manifest(self, servers: Iterable[ServerSpec]) -> Path:
+        """A file that enrols them."""
+        path = self.rack.paths.state / "servers.yaml"
+        path.write_text(json.dumps({"version": 1, "servers": [self._entry(s) for s in servers]}))
+        return path
 
     def ask(self, *words: str) -> Any:  # noqa: ANN401 as wide as JSON is
         """One `rackwright` command that answers JSON."""

@@ -128,21 +128,23 @@ class Tenant:
         self.run(f"sh /tmp/write.sh {target}", given=b"".join(marks), limit_s=300.0)
         return target
 
-    def reaches(self, address: str) -> bool:
-        """A ping from inside the instance is answered."""
-        return (
-            self.run(f"ping -c 2 -W 2 {address} > /dev/null 2>&1 && echo yes || echo no").strip()
-            == "yes"
-        )
+    def looks(self, targets: Sequence[str], *, posing_as: str = "") -> dict[str, bool]:
+        """What answers from inside the instance: a ping of ADDRESS, a connection to ADDRESS:PORT.
 
-    def opens(self, address: str, port: int) -> bool:
-        """A TCP connection from inside the instance is taken."""
-        command = (
-            f"(echo | timeout 4 nc -w 3 {address} {port} > /dev/null 2>&1 || "
-            f"timeout 4 bash -c 'exec 3<>/dev/tcp/{address}/{port}' 2> /dev/null) "
-            "&& echo yes || echo no"
+        Args:
+            targets: All tried at the same time.
+            posing_as: An address, with its prefix length, that the instance takes on for this.
+        """
+        probes = "".join(
+            f"( {_probe(target)} > /dev/null 2>&1 && echo yes {target} || echo no {target} ) &\n"
+            for target in targets
         )
-        return self.run(command).strip() == "yes"
+        card = "$(ip -o link | sed -n 's/^[0-9]*: \\(e[^:@]*\\).*/\\1/p' | head -n 1)"
+        dress = f"ip addr add {posing_as} dev {card}\n" if posing_as else ""
+        undress = f"ip addr del {posing_as} dev {card}\n" if posing_as else ""
+        said = self.run(f"{dress}{probes}wait\n{undress}")
+        words = [line.split() for line in said.splitlines()]
+        return {target: answer == "yes" for answer, target in words}
 
     def _argv(self, command: str) -> list[str]:
         ssh = [
@@ -152,3 +154,12 @@ class Tenant:
             f"{self.user}@{self.instance.address}", command,
         ]  # fmt: skip
         return argv_inside(self.layout.tenant, ssh)
+
+
+def _probe(target: str) -> str:
+    """The tiny system has nc, Debian's bash its own connections."""
+    address, _, port = target.partition(":")
+    if not port:
+        return f"ping -c 2 -W 2 {address}"
+    bash = f"bash -c 'exec 3<>/dev/tcp/{address}/{port}'"
+    return f"(echo | timeout 4 nc -w 3 {address} {port} || timeout 4 {bash})"
