@@ -1,5 +1,6 @@
 """Machines of the fake rack: what they are, and the agent that each of them boots."""
 
+import contextlib
 import hashlib
 import http.client
 import threading
@@ -7,6 +8,7 @@ import time
 import urllib.request
 import uuid
 from dataclasses import replace
+from types import SimpleNamespace
 
 from provisioner.agent.blobs import Blobs
 from provisioner.agent.calls import Calls, Pace
@@ -17,32 +19,13 @@ from provisioner.agent.order import OrderFailedError
 from provisioner.agent.reports import Reports
 from provisioner.agent.settings import parse_settings
 from provisioner.hardware.inventory import Firmware
+from provisioner.operations.ideal import IdealAgent
 from provisioner.servers.model import Power
 from provisioner.testing.store import inventory
-from provisioner.wipe.capabilities import Capabilities
-from provisioner.wipe.device_log import DeviceLog
-from provisioner.wipe.orders import (
-    CANARIES_A_TURN,
-    ErasedDisk,
-    EraseOrder,
-    Erasures,
-    Mark,
-    MarkOrder,
-    MethodRun,
-    RunStatus,
-    SurveyedDisk,
-    Surveys,
-    Verifications,
-    VerifiedDisk,
-    VerifyOrder,
-)
-from provisioner.wipe.samples import EDGE_BYTES, block_count
 
 PACE = Pace(pause=0.1, longest_pause=1.0, refused=5.0, blobs=5.0, report=0.2, beat=2.0)
 SCRIPT_EVERY_S = 0.3
 NAMES = uuid.UUID("6c0dbb8e-2f44-4a0e-9d0c-5b0d0e7a1c11")
-CAN = Capabilities(discard_max_bytes=0)
-MARKS = tuple(Mark(offset=4096 * n, digest=f"{n:064x}") for n in range(4))
 
 
 class PoweredOff(SystemExit):
@@ -185,8 +168,12 @@ class Agent:
         )
 
     def run(self):
-        threading.Thread(target=self.reports.send_for_ever, daemon=True).start()
+        threading.Thread(target=self._report, daemon=True).start()
         self.loop.run(self.machine.facts(), str(uuid.uuid4()))
+
+    def _report(self):
+        with contextlib.suppress(PoweredOff):
+            self.reports.send_for_ever()
 
     def _order(self, kind, usual):
         def order(parameters, link):
@@ -258,69 +245,13 @@ def _write_seed(_machine, parameters, link):
     return {"partition": "/dev/nvme0n1p9", "start_bytes": 0, "bytes": len(content)}
 
 
-def _mark(_machine, parameters, _link):
-    order = MarkOrder.from_json(parameters)
-    disks = tuple(
-        SurveyedDisk(
-            disk=disk, path="/dev/x", capabilities=CAN, log=DeviceLog(), marks=MARKS, looked_at=9
-        )
-        for disk in order.disks
-    )
-    return Surveys(disks=disks).to_json()
+def _wipe(kind):
+    """As a disk that keeps what it promises."""
 
+    def order(_machine, parameters, _link):
+        return IdealAgent(None).result(SimpleNamespace(kind=kind, parameters=parameters), "")
 
-def _erase(_machine, parameters, _link):
-    order = EraseOrder.from_json(parameters)
-    disks = tuple(
-        ErasedDisk(
-            disk=each.disk,
-            path="/dev/x",
-            capabilities=CAN,
-            runs=tuple(
-                MethodRun(
-                    method=method,
-                    status=RunStatus.DONE,
-                    commands=(),
-                    begun_ms=0,
-                    ended_ms=1,
-                    canaries_written=CANARIES_A_TURN,
-                    canaries_kept=CANARIES_A_TURN,
-                    canaries_left=0,
-                )
-                for method in each.methods
-            ),
-            edges_zeroed=True,
-            log=DeviceLog(),
-        )
-        for each in order.disks
-    )
-    return Erasures(disks=disks).to_json()
-
-
-def _verify(_machine, parameters, _link):
-    order = VerifyOrder.from_json(parameters)
-    disks = tuple(
-        VerifiedDisk(
-            disk=each.disk,
-            path="/dev/x",
-            blocks=block_count(each.disk.bytes),
-            samples=order.samples,
-            unwiped=0,
-            zeros=order.samples,
-            edges_bytes=2 * EDGE_BYTES,
-            edges_unwiped=0,
-            marks_checked=len(each.marks),
-            marks_left=0,
-            canaries_checked=CANARIES_A_TURN * each.turns,
-            canaries_left=0,
-            read_errors=0,
-            first_unwiped=None,
-            ms=1,
-            log=DeviceLog(),
-        )
-        for each in order.disks
-    )
-    return Verifications(disks=disks).to_json()
+    return order
 
 
 ORDERS = {
@@ -329,9 +260,9 @@ ORDERS = {
     "write_image": _write_image,
     "write_seed": _write_seed,
     "set_boot_order": lambda *_: {"changed": True, "detail": ""},
-    "mark": _mark,
-    "erase": _erase,
-    "verify": _verify,
+    "mark": _wipe("mark"),
+    "erase": _wipe("erase"),
+    "verify": _wipe("verify"),
     "power_off": lambda *_: {},
     "reboot": lambda *_: {},
 }

@@ -8,7 +8,6 @@ import asyncio
 import os
 import pickle
 from dataclasses import replace
-from functools import partial
 
 from cloudstack_ext.main import callbacks
 from provisioner.cli.group import make_cli

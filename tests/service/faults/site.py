@@ -1,6 +1,5 @@
 """One site on fakes: a configured service, a rack outside of it, a management server."""
 
-import json
 import os
 import shutil
 import signal
@@ -150,8 +149,9 @@ isolation = "fakes"
             )
 
     def is_up(self):
-        with socket.socket(socket.AF_UNIX) as probe:
-            return probe.connect_ex(str(self.folder / "extension.sock")) == 0
+        """Its listeners are made one after the other, this one last."""
+        with socket.socket() as probe:
+            return probe.connect_ex((address(), 8080)) == 0
 
     def kill(self):
         """As a crash does it: the whole group, at once."""
@@ -179,6 +179,10 @@ isolation = "fakes"
     def send(self, verb, payload, wait=WAIT):
         return Answered(self.management.call(verb, payload, wait))
 
+    def without_file(self, verb, path, wait="60"):
+        """The entry with this path and wait, whatever they are."""
+        return Answered(self.management._run([*self.management.entry, verb, path, wait], 60))
+
     # --- what is remembered ---------------------------------------------------------------------
     def rows(self, query, *values):
         with closing(sqlite3.connect(self.state / "rackwright.db", timeout=20)) as connection:
@@ -203,7 +207,7 @@ isolation = "fakes"
 
     # --- making one -----------------------------------------------------------------------------
     def furnish(self):
-        """Keys and database, a pool, and all machines enrolled, inspected, wiped: the whole walk."""
+        """Keys, database, pool; all machines enrolled, inspected and wiped: the whole walk."""
         ended = self.command("init")
         assert ended.returncode == 0, ended.stderr
         self.start()
@@ -265,7 +269,3 @@ RAMDISK = RamdiskRecord(
     modules=1,
     added=(),
 )
-
-
-def rows_as_json(value):
-    return json.dumps(value, indent=1, default=str)
