@@ -87,6 +87,7 @@ class Parts:
     site: Site
     files: OperationFiles
     durable: Durable
+    metrics: Metrics
     held: str
     public_key: str
 
@@ -165,6 +166,7 @@ def compose(settings: Settings) -> Parts:
         site=_site(settings),
         files=OperationFiles(settings.service.state_dir / "operations"),
         durable=durable,
+        metrics=Metrics(),
         held=held,
         public_key=signer.public_pem().decode(),
     )
@@ -258,7 +260,13 @@ class Engine:
         self._loop, self._stopping = asyncio.get_running_loop(), asyncio.Event()
         doors = self._doors()
         self.conversations = doors.conversations
-        runner = Runner(doors=doors, steps=STEPS, follow=follow, started=parts.clock.wall())
+        runner = Runner(
+            doors=doors,
+            steps=STEPS,
+            follow=follow,
+            started=parts.clock.wall(),
+            watch=parts.metrics,
+        )
         # in this loop: steps, power loop and consoles share it
         await parts.durable.launch(steps_of=runner.steps_of, run_step=runner.run)
         closed = close_lost(parts.records, parts.durable.lost, follow, parts.clock)
@@ -317,7 +325,7 @@ async def _listen(parts: Parts, engine: Engine) -> None:
 
 def _listeners(parts: Parts, engine: Engine, stopping: asyncio.Event) -> list[Listener]:
     settings, files = parts.settings, parts.settings.files()
-    metrics = Metrics()
+    metrics = parts.metrics
     rack = settings.provisioning
     bell = AlarmBell(bell=parts.bell, records=parts.records, follow=follow, clock=parts.clock)
     table = operators.operator_table(
@@ -416,7 +424,13 @@ def _desk(parts: Parts, engine: Engine) -> Desk:
             records=records, audit=audit, clock=parts.clock, rehearse=rehearsal, held=parts.held
         ),
         operations=desk_records.Operations(
-            records=records, audit=audit, clock=parts.clock, bell=parts.bell, kept=parts.files
+            records=records,
+            audit=audit,
+            clock=parts.clock,
+            bell=parts.bell,
+            kept=parts.files,
+            rehearse=rehearsal,
+            held=parts.held,
         ),
         catalogue=desk_records.Shelf(records=records, audit=audit),
         records=desk_records.Written(

@@ -16,18 +16,20 @@ from provisioner.operations.desk import (
     JournalCall,
     OperationView,
     Operator,
+    PlannedStep,
     Readiness,
     Stage,
 )
 from provisioner.operations.doors import Records
-from provisioner.operations.lists import LISTS, follow
+from provisioner.operations.lists import BY_NAME, follow
 from provisioner.operations.machines import new_operation
+from provisioner.operations.rehearsal import Rehearse
 from provisioner.ports.catalogue import ImageRecord
 from provisioner.ports.clock import Clock
 from provisioner.ports.journal import Audit, CallHistory
 from provisioner.servers.model import Pool
-from provisioner.servers.operation import Effect, OperationRecord, Status
-from provisioner.servers.states import next_move
+from provisioner.servers.operation import Effect, OperationRecord, Outcome, Status
+from provisioner.servers.states import Ending, Intent, next_move
 from provisioner.store.waiting import stored
 from provisioner.units import OperationId, ServerName, WallSeconds
 
@@ -42,13 +44,20 @@ class Kept(Keepsakes, Protocol):
 
 @dataclass(slots=True)
 class Operations:
-    """Implements the desk's part for operations."""
+    """Implements the desk's part for operations.
+
+    Attributes:
+        rehearse: The steps and calls of a list, where all goes well.
+        held: Why nothing may change now (invariant 16), "" otherwise.
+    """
 
     records: Records
     audit: Audit
     clock: Clock
     bell: Bell
     kept: Kept
+    rehearse: Rehearse
+    held: str = ""
 
     async def operations(
         self, *, open_only: bool, server: ServerName | None, most: int
@@ -68,30 +77,58 @@ class Operations:
         record = await stored(self.records.operations.operation, operation)
         if record.status is not Status.OPEN:
             raise ConflictError(ErrorCode.OPERATION_ENDED, f"the operation is {record.status}")
-        if not dry_run:
+        if record.kind is Intent.QUARANTINE:
+            raise ConflictError(
+                ErrorCode.STATE_CONFLICT, "a quarantine is what makes the server safe: let it end"
+            )
+        planned: tuple[PlannedStep, ...] = ()
+        if dry_run:
+            planned = await self._after_cancel(record)
+        else:
+            refuse_held(self.held)
             cancel = partial(
                 self.records.operations.cancel, operation, by.who(), follow, now=self.clock.wall()
             )
             await stored(cancel)
             await stored(self.audit.audit, by.who(), "cancel", operation)
             self.bell.closed(operation)
-        return Asked(text="cancelled before its next step", server=record.server, dry_run=dry_run)
+        return Asked(
+            text="cancelled before its next step",
+            server=record.server,
+            dry_run=dry_run,
+            operation=operation,
+            steps=planned,
+        )
+
+    async def _after_cancel(self, record: OperationRecord) -> tuple[PlannedStep, ...]:
+        """What would follow, as the store decides it."""
+        begun = await stored(self.records.effects.effects, record.id)
+        ending = Ending.MACHINE if begun else Ending.INPUT
+        make = follow(record, Outcome(ending=ending, code=ErrorCode.CANCELLED))
+        if make is None:
+            return ()
+        server = await stored(self.records.servers.server, record.server)
+        new = make(server)
+        return await self.rehearse(server, new, BY_NAME[new.steps_name])
 
     async def retry(self, operation: OperationId, by: Operator, *, dry_run: bool) -> Asked:
         """The same list again, where the server's state allows it."""
         record = await stored(self.records.operations.operation, operation)
         if record.status is Status.OPEN:
             raise ConflictError(ErrorCode.STATE_CONFLICT, "the operation is still open")
-        steps = {each.name: each for each in LISTS}.get(record.steps_name)
+        steps = BY_NAME.get(record.steps_name)
         server = await stored(self.records.servers.server, record.server)
         if steps is None or record.allocation is not None:
             raise ConflictError(
                 ErrorCode.STATE_CONFLICT, "an instance's operation is asked for again by its verb"
             )
         next_move(server.state, record.kind)
-        if dry_run:
-            return Asked(text="would be opened again", server=server.name, dry_run=True)
         again = replace(new_operation(steps, by.who()), parameters=record.parameters)
+        if dry_run:
+            planned = await self.rehearse(server, again, steps)
+            text = "would be opened again"
+            return Asked(text=text, server=server.name, dry_run=True, steps=planned)
+        refuse_held(self.held)
         now = self.clock.wall()
         opened = await stored(self.records.operations.open, server.name, again, now=now)
         await stored(self.audit.audit, by.who(), "retry", operation)
@@ -112,6 +149,12 @@ class Operations:
                 entry.mtime = int(view.record.opened_at)
                 tar.addfile(entry, io.BytesIO(content))
         return made.getvalue()
+
+
+def refuse_held(held: str) -> None:
+    """Raises ConflictError SERVICE_HELD: nothing may change (invariant 16)."""
+    if held:
+        raise ConflictError(ErrorCode.SERVICE_HELD, f"the service is held: {held}")
 
 
 def stages(

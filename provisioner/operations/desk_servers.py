@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from functools import partial
 
-from provisioner.errors import ConflictError, ErrorCode, InputError
+from provisioner.errors import ErrorCode, InputError
 from provisioner.operations.desk import (
     Asked,
     EndMaintenance,
@@ -17,6 +17,7 @@ from provisioner.operations.desk import (
     ServerAct,
     Verify,
 )
+from provisioner.operations.desk_records import refuse_held
 from provisioner.operations.doors import Records
 from provisioner.operations.inspect import INSPECT, VERIFY
 from provisioner.operations.machines import new_operation
@@ -134,8 +135,7 @@ class Servers:
         )
 
     def _not_held(self) -> None:
-        if self.held:
-            raise ConflictError(ErrorCode.SERVICE_HELD, f"the service is held: {self.held}")
+        refuse_held(self.held)
 
 
 def _wanted(

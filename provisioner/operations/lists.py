@@ -1,6 +1,7 @@
 """Every released list of steps, and what follows when an operation ends."""
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from types import MappingProxyType
 
 from provisioner.errors import ErrorCode, OperatorError
@@ -17,6 +18,7 @@ from provisioner.servers.states import FOLLOWS, Intent
 
 LISTS = (VERIFY, INSPECT, CLEAN, DEPLOY, START, STOP, REBOOT, RELEASE, QUARANTINE, RETIRE)
 STEPS = table_of(LISTS)
+BY_NAME = MappingProxyType({each.name: each for each in LISTS})
 
 _BY_INTENT = MappingProxyType(
     {
@@ -39,15 +41,7 @@ def follow(
     handed_on = {key: record.parameters[key] for key in ("erase",) if key in record.parameters}
 
     def made(_server: ServerRecord) -> NewOperation:
-        new = new_operation(_BY_INTENT[intent], record.who)
-        return NewOperation(
-            id=new.id,
-            kind=new.kind,
-            steps_name=new.steps_name,
-            steps=new.steps,
-            who=new.who,
-            parameters=handed_on,
-        )
+        return replace(new_operation(_BY_INTENT[intent], record.who), parameters=handed_on)
 
     return made
 

@@ -24,6 +24,7 @@ from provisioner.operations.ideal import (
 )
 from provisioner.operations.steps import StepList
 from provisioner.ports.clock import Clock
+from provisioner.servers.allocation import Allocation
 from provisioner.servers.model import ServerRecord
 from provisioner.servers.operation import Effect, NewOperation, OperationRecord, Status
 from provisioner.units import ServerName, WallSeconds
@@ -58,9 +59,21 @@ class Rehearsal:
     site: Site
 
     async def __call__(
-        self, server: ServerRecord, new: NewOperation, steps: StepList
+        self,
+        server: ServerRecord,
+        new: NewOperation,
+        steps: StepList,
+        *,
+        allocation: Allocation | None = None,
     ) -> tuple[PlannedStep, ...]:
-        """Every step with its calls, in the order of a run where all goes well."""
+        """Every step with its calls, in the order of a run where all goes well.
+
+        Args:
+            server: As it is now.
+            new: What would be opened.
+            steps: Of that list.
+            allocation: Whose operation it would be; None: no instance's.
+        """
         calls, clock = CallsNoted(), IdealClock(self.clock.wall())
         record = _as_opened(server, new, clock.wall())
         ideal = IdealRecords(
@@ -84,7 +97,7 @@ class Rehearsal:
                 doors=doors,
                 operation=record,
                 server=ideal.server,
-                allocation=None,
+                allocation=allocation,
                 step=step.name,
                 begun=begun,
                 until=WallSeconds(begun + step.limit + step.waits(self.site.times)),

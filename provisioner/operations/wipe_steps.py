@@ -17,8 +17,8 @@ from provisioner.servers.model import Pool
 from provisioner.servers.root_disk import own_disks
 from provisioner.store.waiting import stored
 from provisioner.units import Seconds
-from provisioner.wipe.choose import choose, leaves
-from provisioner.wipe.judge import DiskVerdict, DiskWipe, WipePolicy, judge
+from provisioner.wipe.choose import Choice, choose, leaves
+from provisioner.wipe.judge import DiskVerdict, WipePolicy, gather, judge
 from provisioner.wipe.method import WipeClass
 from provisioner.wipe.orders import (
     DiskReference,
@@ -73,32 +73,49 @@ async def _mark(work: Work) -> Mapping[str, Any]:
     """Read only: what each disk can do, and where the old owner's data lies."""
     references = tuple(DiskReference.of(disk) for disk in await media_of(work))
     given = MarkOrder(disks=references, key=secrets.token_hex(KEY_BYTES))
-    return await order(work, "mark", given.to_json())
+    found = await order(work, "mark", given.to_json())
+    surveyed = {each.disk for each in Surveys.from_json(found).disks}
+    missing = [each.label() for each in references if each not in surveyed]
+    if missing:
+        raise OperatorError(
+            ErrorCode.WIPE_NOT_PROVEN, f"not looked at before the wipe: {', '.join(missing)}"
+        )
+    return found
+
+
+async def _choices(work: Work) -> dict[DiskReference, Choice]:
+    """What each of the server's own media gets, by what it says it can do."""
+    policy = await policy_of(work)
+    surveyed = {each.disk: each for each in Surveys.from_json(work.found[MARK.name]).disks}
+    return {
+        disk: choose(
+            surveyed[disk].capabilities, at_least=policy.at_least, wipe_class=policy.wipe_class
+        )
+        for disk in map(DiskReference.of, await media_of(work))
+    }
 
 
 async def _erase(work: Work) -> Mapping[str, Any]:
-    policy = await policy_of(work)
-    surveys = Surveys.from_json(work.found[MARK.name])
-    disks = []
-    for survey in surveys.disks:
-        choice = choose(survey.capabilities, at_least=policy.at_least, wipe_class=policy.wipe_class)
-        if choice.methods:
-            disks.append(DiskToErase(disk=survey.disk, methods=choice.methods))
-    given = EraseOrder(disks=tuple(disks), key=await _key(work))
-    return await order(work, "erase", given.to_json())
+    disks = tuple(
+        DiskToErase(disk=disk, methods=choice.methods)
+        for disk, choice in (await _choices(work)).items()
+        if choice.methods
+    )
+    return await order(work, "erase", EraseOrder(disks=disks, key=await _key(work)).to_json())
 
 
 async def _verify(work: Work) -> Mapping[str, Any]:
     surveys = {each.disk: each for each in Surveys.from_json(work.found[MARK.name]).disks}
-    erased = Erasures.from_json(work.found[ERASE.name]).disks
+    erased = {each.disk: each for each in Erasures.from_json(work.found[ERASE.name]).disks}
     disks = tuple(
         DiskToVerify(
-            disk=each.disk,
-            leaves=leaves(tuple(run.method for run in each.runs)),
-            turns=len(each.runs),
-            marks=surveys[each.disk].marks,
+            disk=disk,
+            leaves=leaves(tuple(run.method for run in erased[disk].runs)),
+            turns=len(erased[disk].runs),
+            marks=surveys[disk].marks,
         )
-        for each in erased
+        for disk in await _choices(work)
+        if disk in erased and disk in surveys
     )
     return await order(work, "verify", VerifyOrder(disks=disks, key=await _key(work)).to_json())
 
@@ -113,42 +130,28 @@ async def _key(work: Work) -> str:
 
 async def _sign(work: Work) -> Mapping[str, Any]:
     """Everything held against what was reported; then signed, chained, and dirty is cleared."""
-    disks = await media_of(work)
     verdicts = await _verdicts(work)
     findings = [finding for verdict in verdicts for finding in verdict.findings]
     if findings:
         lines = "; ".join(finding.text for finding in findings)
         raise OperatorError(ErrorCode(findings[0].code), findings[0].text, lines)
-    by_reference = {DiskReference.of(disk): disk for disk in disks}
-    missing = [r.label() for r in by_reference if r not in {v.wipe.disk for v in verdicts}]
-    if missing:
-        raise OperatorError(ErrorCode.WIPE_NOT_PROVEN, f"not wiped at all: {', '.join(missing)}")
-    pairs = [(by_reference[verdict.wipe.disk], verdict) for verdict in verdicts]
-    document = await document_of(work, pairs)
+    disks = {DiskReference.of(disk): disk for disk in await media_of(work)}
+    document = await document_of(work, [(disks[each.wipe.disk], each) for each in verdicts])
     append = partial(work.doors.records.evidence.append_and_clean, work.operation.id, document)
     record = await stored(append)
     return {"evidence": record, "class": document["class"]}
 
 
 async def _verdicts(work: Work) -> list[DiskVerdict]:
+    """By our own list of disks: what the agent leaves out speaks against it."""
     policy = await policy_of(work)
-    erased = {each.disk: each for each in Erasures.from_json(work.found[ERASE.name]).disks}
-    verified = {each.disk: each for each in Verifications.from_json(work.found[VERIFY.name]).disks}
-    return [
-        judge(
-            DiskWipe(
-                disk=survey.disk,
-                survey=survey,
-                choice=choose(
-                    survey.capabilities, at_least=policy.at_least, wipe_class=policy.wipe_class
-                ),
-                erased=erased.get(survey.disk),
-                verified=verified.get(survey.disk),
-            ),
-            policy,
-        )
-        for survey in Surveys.from_json(work.found[MARK.name]).disks
-    ]
+    wipes = gather(
+        await _choices(work),
+        Surveys.from_json(work.found[MARK.name]),
+        [Erasures.from_json(work.found[ERASE.name])],
+        Verifications.from_json(work.found[VERIFY.name]),
+    )
+    return [judge(wipe, policy) for wipe in wipes]
 
 
 async def _blank(work: Work) -> Mapping[str, Any]:
@@ -156,20 +159,25 @@ async def _blank(work: Work) -> Mapping[str, Any]:
     facts = await facts_of(work)
     said = set(work.operation.parameters.get("erase", ()))
     own = own_disks(facts.disks, work.server.excluded_disks)
-    unknown = said - {disk.serial for disk in own}
+    unknown = said - {_label(disk) for disk in own}
     if unknown:
         raise InputError(
-            ErrorCode.DISK_NOT_FOUND, f"no disk with serial {', '.join(sorted(unknown))}"
+            ErrorCode.DISK_NOT_FOUND, f"no disk of its own is called {', '.join(sorted(unknown))}"
         )
-    full = [disk for disk in own if disk.has_partition_table and disk.serial not in said]
+    full = [disk for disk in own if disk.has_partition_table and _label(disk) not in said]
     if full:
-        serials = " ".join(disk.serial or disk.name for disk in full)
+        serials = " ".join(map(_label, full))
         raise NeedsPersonError(
             ErrorCode.STATE_CONFLICT,
             f"disks carry data; to erase them: rackwright server provide {work.server.name} "
             f"--erase {serials}",
         )
     return {}
+
+
+def _label(disk: Disk) -> str:
+    """What a person calls it, to have it erased."""
+    return DiskReference.of(disk).label()
 
 
 # An overwrite of the largest disks in use (30 TB at 200 MB/s) takes 42 hours.
