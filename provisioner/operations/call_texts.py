@@ -6,6 +6,7 @@ from provisioner.servers.model import FirmwareMode
 READ_IDENTITY = "read identity"
 READ_POWER = "read power"
 READ_BOOT = "read boot"
+READ_PROGRESS = "read boot progress"
 LEAVE_NONCE = "leave nonce"
 REMOVE_NONCE = "remove nonce"
 STAY_OFF = "power restore stay-off"

@@ -16,6 +16,7 @@ from provisioner.ports.clock import Clock
 from provisioner.ports.controllers import (
     AddressFinder,
     BootDevice,
+    BootProgress,
     BootSetting,
     ConsoleSource,
     Controller,
@@ -233,12 +234,7 @@ class Conversation:
         keeper = self._controller
         if not isinstance(keeper, NonceKeeper):
             return None
-        try:
-            return await self._call(call_texts.LEAVE_NONCE, lambda: keeper.leave_nonce(nonce))
-        except OperatorError as error:
-            if error.code is not ErrorCode.CONTROLLER_REFUSED:
-                raise
-            return None
+        return await self._unless_refused(call_texts.LEAVE_NONCE, lambda: keeper.leave_nonce(nonce))
 
     async def remove_nonce(self) -> None:
         """Take it back; one that stays harms nobody."""
@@ -246,12 +242,8 @@ class Conversation:
         if not isinstance(keeper, NonceKeeper):
             return
         try:
-            await self._call(call_texts.REMOVE_NONCE, keeper.remove_nonce)
-        except RackwrightError as error:
-            if error.code is not ErrorCode.CONTROLLER_REFUSED and not isinstance(
-                error, TransientError
-            ):
-                raise
+            await self._unless_refused(call_texts.REMOVE_NONCE, keeper.remove_nonce)
+        except TransientError as error:
             log.info("a nonce stays: %s", error)
 
     async def stay_off(self) -> str:
@@ -266,6 +258,16 @@ class Conversation:
                 raise
             return f"refused: {error.brief}"
         return "stay-off"
+
+    async def has_started(self) -> bool | None:
+        """The operating system runs, says the firmware; None where nobody says."""
+        progress = self._controller
+        if not isinstance(progress, BootProgress):
+            return None
+        try:
+            return await self._call(call_texts.READ_PROGRESS, progress.has_started)
+        except TransientError:
+            return None
 
     def console(self) -> AsyncIterator[bytes] | None:
         """Its serial console from now on; None where it offers none.
@@ -378,12 +380,17 @@ class Conversation:
         return True
 
     async def _boot_setting(self) -> BootSetting:
+        setting = await self._unless_refused(call_texts.READ_BOOT, self._controller.read_boot)
+        return setting or BootSetting(device=None)
+
+    async def _unless_refused(self, text: str, call: Callable[[], Awaitable[T]]) -> T | None:
+        """None where this controller has no such thing."""
         try:
-            return await self._call(call_texts.READ_BOOT, self._controller.read_boot)
+            return await self._call(text, call)
         except OperatorError as error:
             if error.code is not ErrorCode.CONTROLLER_REFUSED:
                 raise
-            return BootSetting(device=None)
+            return None
 
 
 def default_driver(protocol: ControllerProtocol) -> ControllerDriver:

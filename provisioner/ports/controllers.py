@@ -109,6 +109,15 @@ class ConsoleSource(Protocol):
 
 
 @runtime_checkable
+class BootProgress(Protocol):
+    """A face of a Controller that the firmware tells how far a start has come."""
+
+    async def has_started(self) -> bool | None:
+        """The operating system runs; None: this one does not say."""
+        ...
+
+
+@runtime_checkable
 class AddressFinder(Protocol):
     """A face of a Controller that found out by talking how it is best spoken to."""
 

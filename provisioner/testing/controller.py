@@ -39,6 +39,7 @@ class FakeMachine:
         deaf_to: Buttons that are accepted and do nothing.
         reports_boot: False: it keeps the boot setting to itself.
         misreports_boot: It accepts a boot device and reports the other one.
+        started: What its firmware says of a running system; None: nothing.
         console: What its serial console says before it falls silent.
         calls: What was asked, in order.
         password_tries: How often a wrong password was tried.
@@ -71,6 +72,7 @@ class FakeMachine:
     deaf_to: set[PowerAct] = field(default_factory=set)
     reports_boot: bool = True
     misreports_boot: bool = False
+    started: bool | None = None
     console: tuple[bytes, ...] = ()
 
     calls: list[str] = field(default_factory=list)
@@ -192,6 +194,11 @@ class FakeController:
         """Remembered."""
         machine = await self._asked("stay_off", "stay off")
         machine.stays_off = True
+
+    async def has_started(self) -> bool | None:
+        """As told."""
+        machine = await self._asked("has_started", "boot progress")
+        return machine.started
 
     async def leave_nonce(self, nonce: bytes) -> str:
         """Kept in memory, where a fake agent can read it."""

@@ -45,6 +45,7 @@ class Expectations:
         certificate: It is reached by TLS.
         nonce: Where a nonce can be left.
         console: It offers a serial console.
+        boot_progress: It has that face; neither emulator's firmware says anything by it.
     """
 
     once: bool | None
@@ -57,6 +58,7 @@ class Expectations:
     certificate: bool
     nonce: str
     console: bool
+    boot_progress: bool
 
 
 FAKE = Expectations(
@@ -70,6 +72,7 @@ FAKE = Expectations(
     certificate=True,
     nonce="ipmi-sel",
     console=True,
+    boot_progress=True,
 )
 IPMI_SIM = Expectations(  # OpenIPMI 2.0.33
     once=None,  # the flags valid, persistent and EFI do not read back, the device does
@@ -82,6 +85,7 @@ IPMI_SIM = Expectations(  # OpenIPMI 2.0.33
     certificate=False,
     nonce="ipmi-sel",
     console=True,
+    boot_progress=False,
 )
 SUSHY_TOOLS = Expectations(  # sushy-tools 2.2.0
     once=False,  # it is stored as Continuous
@@ -94,6 +98,7 @@ SUSHY_TOOLS = Expectations(  # sushy-tools 2.2.0
     certificate=True,
     nonce="media",  # its asset tag cannot be written
     console=False,
+    boot_progress=True,
 )
 
 

@@ -8,6 +8,7 @@ from provisioner.errors import ErrorCode, RackwrightError
 from provisioner.ports.controllers import (
     AddressFinder,
     BootDevice,
+    BootProgress,
     ConsoleSource,
     NonceKeeper,
     PowerAct,
@@ -154,6 +155,17 @@ def test_the_console_speaks_where_there_is_one(rig):
 
     heard = rig.run(scenario)
     assert b"Rackwright" in heard or b"hello" in heard
+
+
+def test_boot_progress_is_not_made_up(rig):
+    async def scenario(r):
+        controller = r.open()
+        assert isinstance(controller, BootProgress) is r.expected.boot_progress
+        said = await controller.has_started() if r.expected.boot_progress else None
+        await controller.close()
+        return said
+
+    assert rig.run(scenario) is None
 
 
 def test_the_address_is_completed_by_what_was_found_out(rig):

@@ -30,7 +30,7 @@ T = TypeVar("T")
 class RedfishController:
     """One system behind one Redfish service.
 
-    It has the faces RestorePolicy, NonceKeeper and AddressFinder; no console.
+    It has all faces of a Controller but the console.
 
     Args:
         address: With the id of the system, where the service has several.
@@ -71,6 +71,10 @@ class RedfishController:
     async def read_boot(self) -> BootSetting:
         """What the boot override says now."""
         return await self._run(self._talk.read_boot)
+
+    async def has_started(self) -> bool | None:
+        """BootProgress, where the firmware reports it."""
+        return await self._run(self._talk.has_started)
 
     async def stay_off(self) -> None:
         """PowerRestorePolicy, where the system has it."""

@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 import sushy
 from sushy import auth, exceptions
+from sushy.resources.system.constants import BootProgressStates
 
 from provisioner.adapters.bmc_redfish.line import Connector, Line, is_no_tls, is_without_end
 from provisioner.errors import ErrorCode, OperatorError, RackwrightError, TransientError
@@ -34,6 +35,7 @@ MODES = {
     FirmwareMode.UEFI: sushy.BootSourceOverrideMode.UEFI,
 }
 FIRMWARE = {mode: firmware for firmware, mode in MODES.items()}
+SAYS_NOTHING = {None, BootProgressStates.NONE, BootProgressStates.OEM}
 OPTICAL = {sushy.VirtualMediaType.CD, sushy.VirtualMediaType.DVD}
 ASK_AGAIN = ("SYS518", "UnableToModifyDuringSystemPOST", "InvalidOperationForSystemState")
 """Refusals that pass: iDRAC after a volume job, iLO during power-on self-test."""
@@ -120,6 +122,14 @@ class Talk:
                 once=boot.enabled is sushy.BootSourceOverrideEnabled.ONCE,
                 mode=FIRMWARE.get(boot.mode),
             )
+
+    def has_started(self) -> bool | None:
+        """By the last state of its boot progress; a firmware that keeps none says "None"."""
+        with self._translated(reading=True):
+            progress = self._fresh().boot_progress
+            if progress is None or progress.last_state in SAYS_NOTHING:
+                return None
+            return bool(progress.last_state is BootProgressStates.OS_RUNNING)
 
     def stay_off(self) -> None:
         """Set the policy, where the system shows one."""

@@ -294,6 +294,17 @@ def test_the_restore_policy_is_set_or_its_refusal_is_told():
     assert refusing.talk(lambda talk: talk.stay_off()).startswith("refused: ")
 
 
+@pytest.mark.parametrize("started", [True, False, None])
+def test_boot_progress_is_what_the_firmware_says(started):
+    rig = Rig(started=started)
+    assert rig.talk(lambda talk: talk.has_started()) is started
+    assert rig.journal.texts[-1] == "read boot progress"
+
+
+def test_boot_progress_of_a_silent_controller_is_nothing_said():
+    assert Rig(silent=True).talk(lambda talk: talk.has_started()) is None
+
+
 def test_a_console_is_listened_to_until_its_end():
     rig = Rig(console=(b"one\n", b"two\n"))
 
