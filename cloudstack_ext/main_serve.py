@@ -269,7 +269,10 @@ class Engine:
         )
         # in this loop: steps, power loop and consoles share it
         await parts.durable.launch(steps_of=runner.steps_of, run_step=runner.run)
-        closed = close_lost(parts.records, parts.durable.lost, follow, parts.clock)
+        # in a thread: the engine refuses to be asked from a running loop
+        closed = await asyncio.to_thread(
+            close_lost, parts.records, parts.durable.lost, follow, parts.clock
+        )
         if closed:
             log.warning("%d operations were lost and are closed", closed)
         self._ready.set()
