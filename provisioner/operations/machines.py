@@ -350,7 +350,9 @@ class BareMetal:
         """What is wanted changes only where the operation could be opened."""
         now = self.clock.wall()
         operation = replace(new_operation(steps, request.who), parameters={"vlans": vlans})
-        open_it = partial(self.records.operations.open, allocation.server, operation, now=now)
+        open_it = partial(
+            self.records.operations.open, allocation.server, operation, now=now, of=allocation.id
+        )
         record = await stored(open_it)
         await self._mark(allocation, wanted=wanted, commanded_at=now)
         return record

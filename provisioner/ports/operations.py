@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 from provisioner.servers.model import ServerRecord
 from provisioner.servers.operation import Effect, NewOperation, OperationRecord, Outcome
-from provisioner.units import OperationId, ServerName, WallSeconds
+from provisioner.units import AllocationId, OperationId, ServerName, WallSeconds
 
 
 class Operations(Protocol):
@@ -22,9 +22,17 @@ class Operations(Protocol):
         ...
 
     def open(
-        self, server: ServerName, operation: NewOperation, *, now: WallSeconds
+        self,
+        server: ServerName,
+        operation: NewOperation,
+        *,
+        now: WallSeconds,
+        of: AllocationId | None = None,
     ) -> OperationRecord:
-        """Move the server and open its operation; an older open one is superseded."""
+        """Move the server and open its operation; an older open one is superseded.
+
+        With `of` only while this allocation has the server, in the same transaction (1).
+        """
         ...
 
     def close(

@@ -13,7 +13,7 @@ from provisioner.store import moves, rows
 from provisioner.store.moves import MOVE_OF, Follow
 from provisioner.store.tables import ALLOCATION, EFFECT, OPERATION
 from provisioner.store.transactions import Transactions
-from provisioner.units import OperationId, ServerName, WallSeconds
+from provisioner.units import AllocationId, OperationId, ServerName, WallSeconds
 
 OPENED_HERE = frozenset(
     {
@@ -56,15 +56,27 @@ class SqlOperations:
             return tuple(rows.operation_of(row) for row in connection.execute(query).mappings())
 
     def open(
-        self, server: ServerName, operation: NewOperation, *, now: WallSeconds
+        self,
+        server: ServerName,
+        operation: NewOperation,
+        *,
+        now: WallSeconds,
+        of: AllocationId | None = None,
     ) -> OperationRecord:
         """Move the server and open its operation; an older open one is superseded.
 
         Where the server already is in the running state of this kind, the open operation of
         the same kind is answered, or a new one opened if it was lost.
 
+        Args:
+            server: Whose.
+            operation: New.
+            now: For the records.
+            of: The allocation that it is asked for. The server may have another by now.
+
         Raises:
             ConflictError: STATE_CONFLICT: no such move, nothing to do, or still allocated.
+                INSTANCE_ENDED: it is not the server's allocation any more.
             ValueError: A kind that is not opened here.
         """
         if operation.kind not in OPENED_HERE:
@@ -72,6 +84,8 @@ class SqlOperations:
         with self._transactions.write() as connection:
             record = rows.server(connection, server)
             allocation = moves.living_on(connection, server)
+            if of is not None and (allocation is None or allocation.id != of):
+                raise ConflictError(ErrorCode.INSTANCE_ENDED, "its server was given back")
             if allocation is not None and operation.kind not in WITH_OWNER:
                 raise ConflictError(
                     ErrorCode.STATE_CONFLICT,
