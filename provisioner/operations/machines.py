@@ -277,6 +277,8 @@ class BareMetal:
     async def _startable(
         self, allocation: Allocation | None, request: InstanceRequest
     ) -> Allocation:
+        if await stored(self.records.allocations.is_deleted, request.key):
+            raise ConflictError(ErrorCode.INSTANCE_DELETED, "the instance was deleted")
         if allocation is None:
             raise ConflictError(ErrorCode.INSTANCE_UNKNOWN, "no server was ever given to it")
         if allocation.phase is Phase.ENDED:

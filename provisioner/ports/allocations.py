@@ -23,6 +23,10 @@ class Allocations(Protocol):
         """The living one, else the newest ended one."""
         ...
 
+    def is_deleted(self, key: InstanceKey) -> bool:
+        """It has a tombstone: nothing of it begins any more."""
+        ...
+
     def reserve(
         self, request: InstanceRequest, *, until: WallSeconds, now: WallSeconds
     ) -> Allocation:

@@ -49,6 +49,11 @@ class SqlAllocations:
                 connection, rows.of_instance(key)
             )
 
+    def is_deleted(self, key: InstanceKey) -> bool:
+        """It has a tombstone: nothing of it begins any more."""
+        with self._transactions.read() as connection:
+            return _is_buried(connection, key)
+
     def by_id(self, allocation: AllocationId) -> Allocation:
         """Living or ended.
 
@@ -236,8 +241,7 @@ def _kept(
         ConflictError: INSTANCE_DELETED.
     """
     key = request.key
-    buried = sa.and_(TOMBSTONE.c.site == key.site, TOMBSTONE.c.instance == key.instance)
-    if connection.scalar(sa.select(TOMBSTONE.c.at).where(buried)) is not None:
+    if _is_buried(connection, key):
         raise ConflictError(ErrorCode.INSTANCE_DELETED, f"instance {key.instance} was deleted")
     kept = moves.living_of(connection, key)
     if kept is None or kept.phase is not Phase.RESERVED:
@@ -317,7 +321,11 @@ def _change(
     return rows.allocation_of(row)
 
 
-def _bury(connection: sa.Connection, key: InstanceKey, *, now: WallSeconds) -> None:
+def _is_buried(connection: sa.Connection, key: InstanceKey) -> bool:
     here = sa.and_(TOMBSTONE.c.site == key.site, TOMBSTONE.c.instance == key.instance)
-    if connection.scalar(sa.select(TOMBSTONE.c.at).where(here)) is None:
+    return connection.scalar(sa.select(TOMBSTONE.c.at).where(here)) is not None
+
+
+def _bury(connection: sa.Connection, key: InstanceKey, *, now: WallSeconds) -> None:
+    if not _is_buried(connection, key):
         connection.execute(sa.insert(TOMBSTONE).values(**plain(key), at=now))
