@@ -25,7 +25,7 @@ LOOK_S = Seconds(2.0)
 
 
 async def proof_of_life(work: Work) -> Mapping[str, Any]:
-    """A sign on the console, else power without a reset for long enough: then "assumed".
+    """What the firmware says, else a sign on the console, else power for long enough: "assumed".
 
     Raises:
         OperatorError: PROOF_OF_LIFE_MISSING: it is not on any more.
@@ -33,7 +33,13 @@ async def proof_of_life(work: Work) -> Mapping[str, Any]:
     times = work.doors.site.times
     offset = int(work.found["first-on"].get("console_offset", 0))
     settled_at = work.begun + times.proof_settle_s
+    firmware_tells = True
     while True:
+        if firmware_tells:
+            started = await _has_started(work)
+            firmware_tells = started is not None
+            if started:
+                return {"proof": "boot progress"}
         kept = await asyncio.to_thread(work.doors.consoles.kept.read, work.operation.id, CONSOLE)
         sign = SIGNS.search(kept[offset:])
         if sign is not None:
@@ -43,6 +49,12 @@ async def proof_of_life(work: Work) -> Mapping[str, Any]:
             if on is not None:
                 return on
         await work.doors.clock.sleep(LOOK_S)
+
+
+async def _has_started(work: Work) -> bool | None:
+    """Redfish's boot progress, where the firmware fills it."""
+    async with talk(work) as controller:
+        return await controller.has_started()
 
 
 async def _is_on(work: Work) -> Mapping[str, Any] | None:
