@@ -1,4 +1,4 @@
-"""Composition root: `rackwright` starts here; adapters are named here and in main_serve only.
+"""Composition root: `rackwright` starts here; adapters are named here and in main_*.py only.
 
 Imports that a command needs stand in its callback, so that `rackwright --help` is quick.
 """
@@ -58,7 +58,7 @@ def _serve(settings: "Settings") -> None:
 def _initialise(settings: "Settings") -> Initialised:
     """Keys, certificates and the first token; then the new database and its marker."""
     from cloudstack_ext.main_files import write_boot_files
-    from cloudstack_ext.main_serve import first_database
+    from cloudstack_ext.main_parts import first_database
     from provisioner.adapters.keys.initialise import initialise
     from provisioner.config import Role
     from provisioner.service.tokens import RANDOM_BYTES, new_token

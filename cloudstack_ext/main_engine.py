@@ -1,0 +1,147 @@
+"""The loop of operations: steps, power loop, housekeeping and consoles share it."""
+
+import asyncio
+import logging
+import threading
+from functools import partial
+
+from cloudstack_ext.main_outside import MakeOutside
+from cloudstack_ext.main_parts import Parts
+from provisioner.operations.consoles import Consoles
+from provisioner.operations.conversation import Conversations
+from provisioner.operations.doors import Doors
+from provisioner.operations.housekeeping import Housekeeping, close_lost
+from provisioner.operations.lists import STEPS, follow
+from provisioner.operations.machines import new_operation
+from provisioner.operations.power_loop import PowerLoop
+from provisioner.operations.quarantine import QUARANTINE
+from provisioner.operations.runner import Runner
+from provisioner.servers.model import ServerRecord
+from provisioner.store.waiting import stored
+from provisioner.units import Seconds, ServerName
+
+log = logging.getLogger(__name__)
+
+
+class Engine:
+    """The loop of operations, in a thread of its own."""
+
+    def __init__(self, parts: Parts, make_outside: MakeOutside) -> None:
+        self._parts, self._make_outside = parts, make_outside
+        self._ready = threading.Event()
+        self._failure: BaseException | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stopping: asyncio.Event | None = None
+        self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
+        self.conversations: Conversations | None = None
+
+    def start(self) -> None:
+        """Return when what was in flight goes on and what was lost is closed.
+
+        Raises:
+            RackwrightError: It cannot start.
+        """
+        self._thread.start()
+        self._ready.wait()
+        if self._failure is not None:
+            raise self._failure
+
+    def stop(self) -> None:
+        """Let go of everything; what is open goes on at the next start."""
+        if self._loop is not None and self._stopping is not None:
+            self._loop.call_soon_threadsafe(self._stopping.set)
+            self._thread.join(timeout=10.0)
+
+    def left_alone(self) -> tuple[ServerName, ...]:
+        """Servers whose controller nobody asks for a while."""
+        if self.conversations is None:
+            return ()
+        addresses = self.conversations.left_alone()
+        return tuple(
+            each.name
+            for each in self._parts.records.servers.servers()
+            if f"{each.controller.host}:{each.controller.port}" in addresses
+        )
+
+    def _run(self) -> None:
+        try:
+            asyncio.run(self._live())
+        except BaseException as error:
+            self._failure = error
+            log.exception("the engine ended")
+        finally:
+            self._ready.set()
+
+    async def _live(self) -> None:
+        parts = self._parts
+        self._loop, self._stopping = asyncio.get_running_loop(), asyncio.Event()
+        doors = self._doors()
+        self.conversations = doors.conversations
+        if not parts.held:
+            await self._launch(doors)
+        self._ready.set()
+        loops = [parts.bell.run(), self._power_loop(doors).run()]
+        if not parts.held:
+            housekeeping = Housekeeping(
+                records=parts.records, machines=parts.machines, clock=parts.clock
+            )
+            loops.append(housekeeping.run())
+        running = [asyncio.ensure_future(each) for each in loops]
+        await self._stopping.wait()
+        for each in running:
+            each.cancel()
+        if not parts.held:
+            await asyncio.to_thread(parts.durable.stop)
+
+    async def _launch(self, doors: Doors) -> None:
+        """What was in flight goes on, in this loop; a held service only looks (invariant 16)."""
+        parts = self._parts
+        runner = Runner(
+            doors=doors,
+            steps=STEPS,
+            follow=follow,
+            started=parts.clock.wall(),
+            watch=parts.metrics,
+        )
+        await parts.durable.launch(steps_of=runner.steps_of, run_step=runner.run)
+        # in a thread: the engine refuses to be asked from a running loop
+        closed = await asyncio.to_thread(
+            close_lost, parts.records, parts.durable.lost, follow, parts.clock
+        )
+        if closed:
+            log.warning("%d operations were lost and are closed", closed)
+
+    def _doors(self) -> Doors:
+        parts = self._parts
+        outside = self._make_outside(parts.settings)
+        return Doors(
+            records=parts.records,
+            conversations=Conversations(outside.controllers, parts.clock, parts.database.calls),
+            ports=outside.ports,
+            offers=outside.offers,
+            clock=parts.clock,
+            bell=parts.bell,
+            consoles=Consoles(kept=parts.files),
+            site=parts.site,
+        )
+
+    def _power_loop(self, doors: Doors) -> PowerLoop:
+        held = self._parts.held
+        times, records, clock = self._parts.settings.times, self._parts.records, self._parts.clock
+
+        async def quarantine(server: ServerRecord) -> None:
+            log.warning("dirty, without an owner, and on", extra={"server": server.name})
+            if held:
+                return
+            new = new_operation(QUARANTINE, "power loop")
+            await stored(partial(records.operations.open, server.name, new, now=clock.wall()))
+
+        return PowerLoop(
+            servers=records.servers,
+            operations=records.operations,
+            conversations=doors.conversations,
+            clock=clock,
+            every=Seconds(times.power_read_s),
+            every_moving=Seconds(times.power_read_moving_s),
+            on_stray=quarantine,
+        )

@@ -1,0 +1,199 @@
+"""Composition of the listeners, which share nothing, and of the operators' desk."""
+
+import asyncio
+import ssl
+from dataclasses import dataclass
+from functools import partial
+
+from cloudstack_ext import contract, verbs
+from cloudstack_ext.main_engine import Engine
+from cloudstack_ext.main_parts import SITE_ARCHIVE, Parts
+from provisioner.adapters.operation_files import OperationFiles
+from provisioner.boot import ipxe
+from provisioner.errors import RackwrightError
+from provisioner.operations import desk_records, desk_servers
+from provisioner.operations.alarms import AlarmBell
+from provisioner.operations.desk import Desk
+from provisioner.operations.doors import Site
+from provisioner.operations.lists import follow
+from provisioner.operations.rehearsal import Rehearsal
+from provisioner.ramdisk.record import INITRD_FILE, KERNEL_FILE
+from provisioner.secret import Secret
+from provisioner.servers.operation import Boot
+from provisioner.service import operators
+from provisioner.service.agent_api import AgentApi
+from provisioner.service.boot_script import BootScripts
+from provisioner.service.extension import Extension
+from provisioner.service.identity import ByPeer, ByToken
+from provisioner.service.server import (
+    Listener,
+    on_tcp,
+    on_unix,
+    server_tls,
+)
+from provisioner.units import OperationId, Seconds, SiteName
+
+AGENT_LOG = "agent.log"
+
+
+BOOT_FILE = "boot.ipxe"
+
+
+def listeners(parts: Parts, engine: Engine, stopping: asyncio.Event) -> list[Listener]:
+    """All of them, with open sockets: a second service fails here, before it does anything."""
+    bell = AlarmBell(bell=parts.bell, records=parts.records, follow=follow, clock=parts.clock)
+    return [
+        _for_cloudstack(parts, stopping),
+        *_for_operators(parts, engine, stopping),
+        _for_agents(parts, bell, stopping),
+        _for_firmware(parts, bell),
+    ]
+
+
+def _for_cloudstack(parts: Parts, stopping: asyncio.Event) -> Listener:
+    extension = Extension(
+        answer=partial(_answer, parts),
+        refuse=_refused,
+        site_of_uid=parts.settings.extension.site_of_uid(),
+        clock=parts.clock,
+        metrics=parts.metrics,
+        stopping=stopping,
+    )
+    return on_unix("extension", extension.app(), parts.settings.extension.socket)
+
+
+def _for_operators(parts: Parts, engine: Engine, stopping: asyncio.Event) -> list[Listener]:
+    settings, https = parts.settings.operators, parts.settings.operators.https
+    table = operators.operator_table(
+        _desk(parts, engine), clock=parts.clock, metrics=parts.metrics, stopping=stopping.is_set
+    )
+    by_peer = operators.operator_app(table, ByPeer({each.uid: each for each in settings.uids}))
+    found = [on_unix("operators", by_peer, settings.socket)]
+    if https is not None:
+        by_token = ByToken(parts.settings.files().tokens.read_text)
+        app = operators.operator_app(table, by_token)
+        found.append(on_tcp("operators", app, https.address, https.port, _tls(parts)))
+    return found
+
+
+def _for_agents(parts: Parts, bell: AlarmBell, stopping: asyncio.Event) -> Listener:
+    agents = AgentApi(
+        boots=parts.records.boots,
+        orders=parts.records.orders,
+        seeds=parts.records.seeds,
+        operations=parts.records.operations,
+        bell=bell,
+        journal=AgentLog(parts.files),
+        clock=parts.clock,
+        stopping=stopping,
+    )
+    rack = parts.settings.provisioning
+    return on_tcp("agents", agents.app(), rack.address, rack.https_port, _tls(parts))
+
+
+def _for_firmware(parts: Parts, bell: AlarmBell) -> Listener:
+    rack = parts.settings.provisioning
+    scripts = BootScripts(
+        boots=parts.records.boots,
+        bell=bell,
+        calls=parts.records.calls,
+        script=partial(_script, parts),
+        shut=ipxe.shut(),
+        url=rack.http_url(),
+        clock=parts.clock,
+    )
+    return on_tcp("boot", scripts.app(), rack.address, rack.http_port, None)
+
+
+def _tls(parts: Parts) -> ssl.SSLContext:
+    files = parts.settings.files()
+    return server_tls(files.server_certificate, files.server_key)
+
+
+async def _answer(
+    parts: Parts, verb: str, payload: bytes, wait: str, site: SiteName
+) -> tuple[str, int]:
+    reply = await verbs.answer(
+        verb,
+        payload,
+        wait,
+        site=site,
+        machines=parts.machines,
+        clock=parts.clock,
+        create_within=Seconds(parts.settings.times.create_answer_within_s),
+    )
+    return reply.line, reply.exit
+
+
+def _refused(error: RackwrightError) -> tuple[str, int]:
+    reply = contract.failed(error)
+    return reply.line, reply.exit
+
+
+def _script(parts: Parts, boot: Boot, token: Secret) -> str:
+    """The boot's script; kept beside the operation without its token."""
+    server = parts.records.servers.server(boot.server)
+    blobs = f"{parts.site.blobs_url}/ramdisk"
+    # its own arguments first: of equal words the last one counts
+    words = (
+        f"{server.kernel_arguments} console={server.console} quiet "
+        f"rackwright.url={parts.site.agent_url} rackwright.mac={boot.mac} "
+        f"rackwright.now={int(parts.clock.wall())}"
+    )
+    load = partial(
+        ipxe.Loaded,
+        kernel=f"{blobs}/{KERNEL_FILE}",
+        ramdisk=f"{blobs}/{INITRD_FILE}",
+        site=f"{blobs}/{SITE_ARCHIVE}",
+    )
+    shown = ipxe.load(load(arguments=words))
+    parts.files.append(boot.operation, BOOT_FILE, shown.encode())
+    return ipxe.load(load(arguments=f"{words} rackwright.token={token.reveal()}"))
+
+
+def _desk(parts: Parts, engine: Engine) -> Desk:
+    records, audit = parts.records, parts.database.audit
+    rehearsal = Rehearsal(records=records, clock=parts.clock, site=parts.site)
+    return Desk(
+        servers=desk_servers.Servers(
+            records=records, audit=audit, clock=parts.clock, rehearse=rehearsal, held=parts.held
+        ),
+        operations=desk_records.Operations(
+            records=records,
+            audit=audit,
+            clock=parts.clock,
+            bell=parts.bell,
+            kept=parts.files,
+            rehearse=rehearsal,
+            held=parts.held,
+        ),
+        catalogue=desk_records.Shelf(records=records, audit=audit),
+        records=desk_records.Written(
+            records=records,
+            journal=parts.database.calls,
+            held=parts.held,
+            public_key=parts.public_key,
+            missing=partial(_missing, parts.site),
+            left_alone=engine.left_alone,
+        ),
+    )
+
+
+def _missing(site: Site) -> tuple[str, ...]:
+    try:
+        site.ramdisk()
+    except RackwrightError as error:
+        return (error.brief,)
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class AgentLog:
+    """What agents tell, kept beside their operations."""
+
+    files: OperationFiles
+
+    def append(self, operation: OperationId, lines: tuple[str, ...]) -> None:
+        """Printable lines."""
+        text = "".join(f"{line}\n" for line in lines)
+        self.files.append(operation, AGENT_LOG, text.encode())
