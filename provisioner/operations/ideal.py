@@ -4,7 +4,7 @@ Product code, not a test's double: a dry run needs an outside without faults, an
 cannot tell it from the real one.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 from provisioner.hardware.inventory import Card, Cpu, Firmware, Inventory, System
 from provisioner.operations.bell import Bell
 from provisioner.operations.consoles import Consoles
+from provisioner.operations.conversation import default_driver
 from provisioner.operations.doors import Records
 from provisioner.ports.controllers import BootDevice, BootSetting, Controller, PowerAct
 from provisioner.ports.journal import CallJournal
@@ -80,8 +81,8 @@ class IdealController:
     power: Power
 
     async def identity(self) -> ControllerIdentity:
-        """The one that is remembered."""
-        return self.server.identity or ControllerIdentity(system_uuid=None)
+        """The one that is remembered; before there is one, some machine that has a name."""
+        return self.server.identity or ControllerIdentity(system_uuid=None, serial="rehearsal")
 
     async def read_power(self) -> Power:
         """As the buttons left it."""
@@ -128,12 +129,13 @@ class IdealControllers:
 
     def __init__(self, server: ServerRecord) -> None:
         known = server.power.power is Power.ON
-        kind = (
-            IdealController
-            if server.driver is ControllerDriver.SUSHY
-            else IdealControllerWithConsole
-        )
+        driver = server.driver or default_driver(server.controller.protocol)
+        kind = IdealController if driver is ControllerDriver.SUSHY else IdealControllerWithConsole
         self._controller = kind(server=server, power=Power.ON if known else Power.OFF)
+
+    def switch_off(self) -> None:
+        """The machine went off by itself."""
+        self._controller.power = Power.OFF
 
     def open(
         self,
@@ -219,9 +221,14 @@ class IdealConsoles(Consoles):
 
 @dataclass(slots=True)
 class IdealAgent:
-    """Finds the baseline, and erases so that nothing speaks against it."""
+    """Finds the baseline, and erases so that nothing speaks against it.
+
+    Attributes:
+        ends: Called when it is told to switch its machine off.
+    """
 
     server: ServerRecord
+    ends: Callable[[], None] = lambda: None
 
     def facts(self) -> Inventory:
         """The baseline; before there is one, the least that fits the enrolment."""
@@ -247,6 +254,9 @@ class IdealAgent:
                 return {"facts": self.facts().to_json(), "agent": agent}
             case "read_nonce":
                 return {"nonce": nonce}
+            case "power_off":
+                self.ends()
+                return {}
             case "mark":
                 return _surveyed(MarkOrder.from_json(order.parameters)).to_json()
             case "erase":

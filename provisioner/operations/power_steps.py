@@ -18,6 +18,8 @@ from provisioner.units import Seconds, WallSeconds
 
 FENCE = "fence"
 """Arrival: off is confirmed, or the port is shut; `delete` waits for it."""
+AGENT_ENDS_S, LOOK_S = 20.0, Seconds(1.0)
+"""An agent that was told to end has gone off by then."""
 FENCE_S = Seconds(8.0)
 """`delete` answers after ten seconds at the latest; the port must be shut by then."""
 
@@ -38,8 +40,18 @@ async def _off(work: Work) -> Mapping[str, Any]:
 
 
 async def _agent_off(work: Work) -> Mapping[str, Any]:
-    """The agent is gone for sure, and so is its token."""
-    found = await _off(work)
+    """The agent is gone for sure, and so is its token.
+
+    It was told to end: it is given the time, and cut off only where it does not.
+    """
+    clock = work.doors.clock
+    async with talk(work) as controller:
+        reading = await controller.power()
+        while reading.power is not Power.OFF and clock.wall() < work.begun + AGENT_ENDS_S:
+            await clock.sleep(LOOK_S)
+            reading = await controller.power()
+        reading = await controller.reach_off(until=work.until)
+    found = await remember(work, reading)
     now = work.doors.clock.wall()
     close = partial(work.doors.records.boots.change_boot, work.operation.id, closed_at=now)
     await stored(close)

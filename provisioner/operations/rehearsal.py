@@ -75,13 +75,12 @@ class Rehearsal:
             allocation: Whose operation it would be; None: no instance's.
         """
         calls, clock = CallsNoted(), IdealClock(self.clock.wall())
-        record = _as_opened(server, new, clock.wall())
-        ideal = IdealRecords(
-            server=server, operation=record, agent=IdealAgent(server), real=self.records
-        )
+        record, controllers = _as_opened(server, new, clock.wall()), IdealControllers(server)
+        agent = IdealAgent(server=server, ends=controllers.switch_off)
+        ideal = IdealRecords(server=server, operation=record, agent=agent, real=self.records)
         doors = Doors(
             records=cast("Records", ideal.as_records(calls)),
-            conversations=Conversations(IdealControllers(server), clock, calls, jitter=lambda: 0.0),
+            conversations=Conversations(controllers, clock, calls, jitter=lambda: 0.0),
             ports=IdealPorts(),
             offers=IdealOffers(),
             clock=clock,
