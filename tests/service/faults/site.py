@@ -226,8 +226,10 @@ isolation = "fakes"
         for machine in self.rack.machines.values():
             body = {"server": machine.entry(), "password": machine.board.password}
             self.client.ask("POST", "/v1/servers", body)
-        available = dict.fromkeys(self.names, "AVAILABLE")
-        self.until(lambda: self.states() == available, "all are available", 120)
+        while set(self.states().values()) != {"AVAILABLE"}:
+            assert "QUARANTINED" not in self.states().values(), self.story()
+            assert self.process.poll() is None, self.log()[-4000:]
+            time.sleep(0.2)
         self.stop()
 
 
