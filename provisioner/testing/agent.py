@@ -21,7 +21,7 @@ from provisioner.testing.controller import FakeMachine
 from provisioner.testing.ports import FakeOffers, FakePorts
 from provisioner.units import MacAddress, OperationId, Seconds
 
-POLL = Seconds(0.5)
+POLL = Seconds(2.0)
 GIVES_UP = Seconds(60.0)
 HELLO = "hello"
 
@@ -158,7 +158,8 @@ class FakeAgent:
 
     def _good(self, order: AgentOrder) -> dict[str, Any]:
         record = self.record()
-        ideal = IdealAgent(replace(record, baseline=self.facts or record.baseline))
+        found = replace(record, baseline=self.facts or record.baseline)
+        ideal = IdealAgent(server=found, ends=lambda: None)  # when it went off is told later
         nonce = self.machine.nonce
         result = ideal.result(order, nonce.hex() if nonce is not None else "")
         if order.kind == "read_nonce" and nonce is None:

@@ -7,6 +7,7 @@ import hashlib
 import itertools
 import uuid
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -197,6 +198,11 @@ def inventory(uuid_text: str, mac: str, *, threads: int = 8, gpus: int = 0) -> I
         nics=(Card(name="eth0", mac=mac, driver="mlx5_core", link=True),),
         pci=tuple(PciFunction(address=f"0000:{n + 1:02x}:00.0", **gpu) for n in range(gpus)),
     )
+
+
+def replace_disks(facts: Inventory, **fields: object) -> Inventory:
+    """The same, but for these fields of each of its disks."""
+    return replace(facts, disks=tuple(replace(each, **fields) for each in facts.disks))
 
 
 def enrol(database: Database, name: str, *, pool: str = "a") -> ServerRecord:

@@ -13,7 +13,7 @@ from pathlib import Path
 import sqlalchemy as sa
 
 from provisioner.config import Times
-from provisioner.errors import ConflictError
+from provisioner.errors import ConflictError, ErrorCode, OperatorError
 from provisioner.operations.alarms import AlarmBell
 from provisioner.operations.bell import Bell
 from provisioner.operations.consoles import Consoles
@@ -27,7 +27,7 @@ from provisioner.ports.catalogue import ImageRecord
 from provisioner.ports.controllers import BootDevice, PowerAct
 from provisioner.ramdisk.record import RamdiskRecord
 from provisioner.servers.allocation import InstanceRequest
-from provisioner.servers.model import Placement, Power, State
+from provisioner.servers.model import Placement, PortPlacement, Power, State
 from provisioner.servers.operation import Status
 from provisioner.testing import store
 from provisioner.testing.agent import FakeAgent
@@ -110,19 +110,23 @@ class Calls:
 
 
 class Effects:
-    """The effects' records; the service may die before the end of a step is on record."""
+    """The effects' records; the service may die before the end of a step is on record.
+
+    `at_begin` has what happens outside when a step has begun.
+    """
 
     def __init__(self, effects):
         self._effects = effects
         self.die_after = {}
-        self.begun = []
+        self.at_begin = {}
 
     def __getattr__(self, name):
         return getattr(self._effects, name)
 
     def begin(self, operation, step, **more):
         effect = self._effects.begin(operation, step, **more)
-        self.begun.append(step)
+        if step in self.at_begin:
+            self.at_begin.pop(step)()
         return effect
 
     def finish(self, operation, step, result, *, now):
@@ -132,8 +136,13 @@ class Effects:
         self._effects.finish(operation, step, result, now=now)
 
 
+COMPILED = {}
+"""Statements are the same in every world."""
+
+
 def fast(database):
     """Nobody pulls the plug of a test: no wait for the disk."""
+    database.engine.update_execution_options(compiled_cache=COMPILED)
     database.engine.dispose()
 
     @sa.event.listens_for(database.engine, "connect")
@@ -174,14 +183,13 @@ class World:
         """The machine and the port behind a record, as the record says that they are."""
         record = self.server(name)
         active = record.state is State.ACTIVE
-        machine = FakeMachine(
-            clock=self.clock,
-            identity=record.identity,
-            password=f"password of {name}",
-            power=Power.ON if active else Power.OFF,
-            console=(b"boot\r\n", b"login: "),
-            **behaviour,
-        )
+        usual = {
+            "identity": record.identity,
+            "password": f"password of {name}",
+            "power": Power.ON if active else Power.OFF,
+            "console": (b"boot\r\n", b"login: "),
+        }
+        machine = FakeMachine(clock=self.clock, **{**usual, **behaviour})
         self.controllers.add(record.controller.host, machine, record.controller.port)
         agent = FakeAgent(
             machine=machine,
@@ -192,6 +200,7 @@ class World:
             bell=self.bell,
             ports=self.ports,
             offers=self.offers,
+            boots_s=5.0,
         )
         machine.on_power += [lambda power: self._powered(name, power), agent.on_power]
         self.machines[name], self.agents[name] = machine, agent
@@ -251,7 +260,7 @@ class World:
             name="lab",
             blobs_url="http://rack.example.org/blobs",
             agent_url="https://rack.example.org",
-            ramdisk=lambda: self.ramdisk,
+            ramdisk=self._ramdisk,
             site_initrd_sha256="s" * 64,
             times=self.times,
         )
@@ -285,8 +294,19 @@ class World:
         self.alarms = AlarmBell(
             bell=self.bell, records=self.records, follow=follow, clock=self.clock
         )
-        self.tasks = [self.loop.create_task(self.bell.run())]
+        self.tasks = [self.loop.create_task(self._rounds())]
         self.walkers = {}
+
+    async def _rounds(self):
+        """The bell's rounds, less often than in the service: a test pays for each."""
+        while True:
+            await self.bell.round()
+            await self.clock.sleep(10.0)
+
+    def _ramdisk(self):
+        if self.ramdisk is None:
+            raise OperatorError(ErrorCode.RAMDISK_MISSING, "no ramdisk was built")
+        return self.ramdisk
 
     def crash(self):
         """The process is gone and another one begins; what was in flight goes on."""
@@ -322,6 +342,13 @@ class World:
             if await self.runner.run(operation, step) != "done":
                 return
 
+    async def walk_step(self, operation, last):
+        """The first steps of an operation, this one included."""
+        for step in await self.runner.steps_of(operation):
+            assert await self.runner.run(operation, step) == "done"
+            if step == last:
+                return
+
     async def _walk_for_ever(self):
         while True:
             for server in list(self.waiting):
@@ -331,6 +358,10 @@ class World:
             await self.clock.sleep(0.2)
 
     # --- what tests do
+    def when(self, step, act):
+        """Let something happen outside once this step has begun."""
+        self.effects.at_begin[step] = act
+
     def do(self, act):
         """Run one act to its end; nothing else goes on but bells and agents."""
         return self.loop.run_until_complete(act)
@@ -405,6 +436,10 @@ class World:
         found = self.database.operations.operations(server=name)
         return [(str(each.kind), each.status) for each in reversed(found)][3:]
 
+    def kinds(self, name="s1"):
+        found = self.database.operations.operations(server=name)
+        return [str(each.kind) for each in reversed(found)]
+
     def open_now(self, name="s1"):
         found = self.database.operations.operations(open_only=True, server=name)
         return found[0] if found else None
@@ -441,12 +476,10 @@ class World:
 
 
 def tenant(*vlans):
-    return store_placement(Placement.TENANT, vlans)
+    return placed(Placement.TENANT, vlans)
 
 
-def store_placement(placement, vlans=()):
-    from provisioner.servers.model import PortPlacement
-
+def placed(placement, vlans=()):
     return PortPlacement(placement=placement, vlans=tuple(vlans))
 
 
