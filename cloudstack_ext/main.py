@@ -93,6 +93,7 @@ def _import_image(settings: "Settings", source: Path, name: str, report: Report)
 
     from provisioner.adapters.clock import SystemClock
     from provisioner.adapters.process import LocalProcesses
+    from provisioner.errors import ErrorCode, InputError
     from provisioner.image.import_image import Importer
     from provisioner.units import ImageName
 
@@ -101,7 +102,11 @@ def _import_image(settings: "Settings", source: Path, name: str, report: Report)
         processes=LocalProcesses(),
         clock=SystemClock(),
     )
-    with source.open("rb") as file:
+    try:
+        file = source.open("rb")
+    except OSError as error:
+        raise InputError(ErrorCode.FILE_UNREADABLE, f"{source}: {error.strerror}") from error
+    with file:
         return asyncio.run(importer.import_image(file, ImageName(name), report))
 
 

@@ -98,7 +98,10 @@ def make_cli(
     )
     @socket_option
     @config_option
-    @click.version_option(package_name=PROGRAM)
+    @click.option(
+        "--version", is_flag=True, is_eager=True, expose_value=False, callback=_show_version,
+        help="Show the version and exit.",
+    )  # fmt: skip
     def root() -> None:
         """Racks of servers and GPUs as self-service Apache CloudStack capacity."""
 
@@ -119,6 +122,20 @@ def make_cli(
     if callbacks.lab is not None:
         root.add_command(lab)
     return root
+
+
+def _show_version(context: click.Context, _parameter: click.Parameter, value: object) -> None:
+    """Of the installed package; a checkout that was not installed has none."""
+    if not value or context.resilient_parsing:
+        return
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        known = version(PROGRAM)
+    except PackageNotFoundError:
+        known = "not installed: a checkout"
+    click.echo(f"{PROGRAM}, version {known}")
+    context.exit()
 
 
 @click.command()
