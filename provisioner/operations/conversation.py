@@ -11,6 +11,7 @@ from typing import TypeVar
 from provisioner.errors import ErrorCode, OperatorError, RackwrightError, TransientError
 from provisioner.operations import call_texts
 from provisioner.operations.breaker import Breaker
+from provisioner.operations.buttons import OFF, Allowed, Button, Buttons
 from provisioner.operations.controller_calls import ControllerCalls
 from provisioner.ports.clock import Clock
 from provisioner.ports.controllers import (
@@ -44,10 +45,8 @@ T = TypeVar("T")
 
 CALL_LIMIT = Seconds(20.0)
 """No controller gets longer for one call, whatever its library waits for."""
-FIRST_LOOK, LAST_LOOK = Seconds(0.5), Seconds(2.0)
-"""Between two readings of a power that was pressed."""
 CLOSE_LIMIT = Seconds(5.0)
-BOOT_READ_S = 10.0
+BOOT_READ_S, LOOK_AGAIN = 10.0, Seconds(0.5)
 """How long a controller may take to report the boot device that it accepted."""
 
 
@@ -157,6 +156,7 @@ class Conversation:
         self._server, self._controller, self._calls = server, controller, calls
         self._clock, self._where, self._source = calls.clock, calls.where, source
         self._introduced = False
+        self._buttons = Buttons(controller, calls, look=self._look, call=self._call)
 
     async def identity(self, *, until: WallSeconds | None = None) -> ControllerIdentity:
         """Who it says it is; the same machine as remembered.
@@ -197,12 +197,13 @@ class Conversation:
         reading = await self._look(until)
         if reading.power is Power.ON and graceful is not None:
             soft_until = WallSeconds(min(until, self._clock.wall() + graceful))
-            reading = await self._softly_off(reading, soft_until)
-        return await self._reach(reading, PowerAct.OFF, Power.OFF, until)
+            reading = await self._buttons.softly_off(reading, soft_until)
+        return await self._buttons.reach(OFF, reading, until)
 
-    async def reach_on(self, *, until: WallSeconds) -> PowerReading:
-        """On; raises like `reach_off`."""
-        return await self._reach(await self._look(until), PowerAct.ON, Power.ON, until)
+    async def reach_on(self, *, until: WallSeconds, allowed: Allowed) -> PowerReading:
+        """On; raises like `reach_off`, and what `allowed` raises (invariant 4)."""
+        button = Button(act=PowerAct.ON, leads_to=Power.ON, allowed=allowed)
+        return await self._buttons.reach(button, await self._look(until), until)
 
     async def boot_from(self, device: BootDevice) -> BootSetting:
         """Set for the next start, with the record's firmware mode, and read back.
@@ -227,7 +228,7 @@ class Conversation:
                     ErrorCode.BOOT_DEVICE_NOT_SET,
                     f"{self._where} reports {setting.device} as boot device, not {device}",
                 )
-            await self._clock.sleep(FIRST_LOOK)
+            await self._clock.sleep(LOOK_AGAIN)
 
     async def leave_nonce(self, nonce: bytes) -> str | None:
         """Leave it where the machine can read it; how; None where there is no such place."""
@@ -323,61 +324,6 @@ class Conversation:
 
     def _reading(self, power: Power, at: WallSeconds, why: str) -> PowerReading:
         return PowerReading(power=power, at=at, source=self._source, why=why)
-
-    async def _softly_off(self, reading: PowerReading, until: WallSeconds) -> PowerReading:
-        """As far as it comes; a controller without that button is no failure."""
-        try:
-            return await self._press_until(reading, PowerAct.SOFT_OFF, Power.OFF, until)
-        except OperatorError as error:
-            if error.code is not ErrorCode.CONTROLLER_REFUSED:
-                raise
-            return reading
-
-    async def _reach(
-        self, reading: PowerReading, act: PowerAct, wanted: Power, until: WallSeconds
-    ) -> PowerReading:
-        reading = await self._press_until(reading, act, wanted, until)
-        if reading.power is wanted:
-            return reading
-        raise OperatorError(
-            ErrorCode.POWER_NOT_REACHED,
-            f"{self._where} was told {act}, last seen {reading.power}",
-            reading.why,
-        )
-
-    async def _press_until(
-        self, reading: PowerReading, act: PowerAct, wanted: Power, until: WallSeconds
-    ) -> PowerReading:
-        """Press once accepted, look until it is so or the time is over: the last reading."""
-        pressed, pause = False, FIRST_LOOK
-        while reading.power is not wanted and self._clock.wall() < until:
-            if not pressed:
-                pressed = await self._press(act, wanted, until)
-            await self._clock.sleep(Seconds(min(pause, max(0.0, until - self._clock.wall()))))
-            reading, pause = await self._look(until), Seconds(min(pause * 2, LAST_LOOK))
-        return reading
-
-    async def _press(self, act: PowerAct, wanted: Power, until: WallSeconds) -> bool:
-        """Accepted; False where it is to be tried again."""
-        text = call_texts.power(act)
-        try:
-            await self._call(text, lambda: self._controller.press(act), until)
-        except TransientError as error:
-            left = until - self._clock.wall()
-            if (
-                error.code is ErrorCode.CONTROLLER_BREAKER
-                and self._calls.breaker.remaining() > left
-            ):
-                raise
-            log.info("%s not pressed: %s", text, error)
-            return False
-        except OperatorError as error:
-            # some refuse what is so already, and it may have become so a moment ago
-            if error.code is not ErrorCode.CONTROLLER_REFUSED:
-                raise
-            if (await self._look(until)).power is not wanted:
-                raise
-        return True
 
     async def _boot_setting(self) -> BootSetting:
         setting = await self._unless_refused(call_texts.READ_BOOT, self._controller.read_boot)

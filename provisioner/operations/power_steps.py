@@ -9,6 +9,7 @@ from provisioner.errors import ErrorCode, OperatorError, RackwrightError
 from provisioner.operations.consoles import CONSOLE
 from provisioner.operations.doors import Work
 from provisioner.operations.port_steps import shut_all
+from provisioner.operations.power_on import switch_on
 from provisioner.operations.steps import Step
 from provisioner.operations.talk import talk
 from provisioner.ports.controllers import BootDevice
@@ -91,12 +92,12 @@ async def _fence(work: Work) -> Mapping[str, Any]:
     return found
 
 
-async def _on(work: Work) -> Mapping[str, Any]:
+async def _on(work: Work, device: BootDevice = BootDevice.DISK) -> Mapping[str, Any]:
     """On; its console is kept from here, as far as the controller delivers it."""
     consoles = work.doors.consoles
     before = await asyncio.to_thread(consoles.kept.read, work.operation.id, CONSOLE)
     async with talk(work) as controller:
-        reading = await controller.reach_on(until=work.until)
+        reading = await switch_on(work, controller, device)
         stream = controller.console()
         if stream is not None:
             consoles.follow(work.server.name, work.operation.id, stream)
@@ -112,7 +113,7 @@ async def _on(work: Work) -> Mapping[str, Any]:
 
 async def _on_to_network(work: Work) -> Mapping[str, Any]:
     """On, and from this moment the boot's one script may be fetched."""
-    found = await _on(work)
+    found = await _on(work, BootDevice.NETWORK)
     now = work.doors.clock.wall()
     change = partial(work.doors.records.boots.change_boot, work.operation.id, window_opened_at=now)
     await stored(change)

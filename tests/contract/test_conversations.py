@@ -23,7 +23,7 @@ from provisioner.servers.model import (
 from tests.contract.emulators import PASSWORD, IpmiSim, SushyEmulator
 from tests.contract.garbage import GarbageDatagrams, HttpsService, http
 from tests.contract.rigs import UUID
-from tests.unit.operations.rig import Journal, server
+from tests.unit.operations.rig import Journal, anybody, server
 
 OTHER = "00000000-1111-2222-3333-444444444444"
 
@@ -61,7 +61,7 @@ async def code_of(call):
 def test_power_is_reached_and_seen_from_outside(rig):
     async def scenario(r):
         async def on(each):
-            return await each.reach_on(until=r.clock.wall() + 30.0), r.power()
+            return await each.reach_on(allowed=anybody, until=r.clock.wall() + 30.0), r.power()
 
         async def off(each):
             return await each.reach_off(until=r.clock.wall() + 30.0), r.power()
@@ -75,7 +75,7 @@ def test_power_is_reached_and_seen_from_outside(rig):
 
 def test_graceful_off_is_reached(rig):
     async def act(each):
-        await each.reach_on(until=rig.clock.wall() + 30.0)
+        await each.reach_on(allowed=anybody, until=rig.clock.wall() + 30.0)
         return await each.reach_off(until=rig.clock.wall() + 30.0, graceful=20.0)
 
     to, journal = conversations(rig)
@@ -88,7 +88,7 @@ def test_the_calls_of_a_network_boot_stand_in_the_journal_in_order(rig):
     async def act(each):
         await each.leave_nonce(bytes(13))
         await each.boot_from(BootDevice.NETWORK)
-        await each.reach_on(until=rig.clock.wall() + 30.0)
+        await each.reach_on(allowed=anybody, until=rig.clock.wall() + 30.0)
         await each.remove_nonce()
 
     to, journal = conversations(rig)
@@ -132,7 +132,7 @@ def test_five_at_once_take_turns(rig):
 # --- faults -------------------------------------------------------------------------------------
 def test_another_machine_behind_the_address_is_not_touched(rig):
     identity = ControllerIdentity(system_uuid=OTHER)
-    act = lambda each: each.reach_on(until=rig.clock.wall() + 10.0)  # noqa: E731
+    act = lambda each: each.reach_on(allowed=anybody, until=rig.clock.wall() + 10.0)  # noqa: E731
     assert failed(rig, act, identity=identity) is ErrorCode.OTHER_MACHINE
     assert rig.power() == "off"
 
@@ -231,7 +231,7 @@ def test_power_that_does_not_follow_is_an_error_at_the_deadline(rig):
         rig.emulator.pause()
     try:
         rig.be_deaf(rig.expected.deaf)
-        act = lambda each: each.reach_on(until=rig.clock.wall() + 1.2)  # noqa: E731
+        act = lambda each: each.reach_on(allowed=anybody, until=rig.clock.wall() + 1.2)  # noqa: E731
         assert failed(rig, act) is ErrorCode.POWER_NOT_REACHED
     finally:
         if not rig.expected.deaf:

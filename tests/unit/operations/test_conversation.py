@@ -13,7 +13,7 @@ from provisioner.servers.model import (
     FirmwareMode,
     Power,
 )
-from tests.unit.operations.rig import IDENTITY, PASSWORD, Rig, other_machine, server
+from tests.unit.operations.rig import IDENTITY, PASSWORD, Rig, anybody, other_machine, server
 
 
 def code_of(rig, act, **more):
@@ -25,7 +25,7 @@ def code_of(rig, act, **more):
 # --- power -------------------------------------------------------------------------------------
 def test_on_is_pressed_once_and_looked_at_until_it_is_so():
     rig = Rig(power_takes_s=9.0)
-    reading = rig.talk(lambda talk: talk.reach_on(until=rig.within(60.0)))
+    reading = rig.talk(lambda talk: talk.reach_on(allowed=anybody, until=rig.within(60.0)))
     assert (reading.power, reading.source) == (Power.ON, "test")
     assert rig.journal.texts.count("power on") == 1
     assert rig.journal.texts.count("read power") > 3
@@ -35,7 +35,7 @@ def test_on_is_pressed_once_and_looked_at_until_it_is_so():
 def test_what_is_so_already_gets_no_button(power):
     rig = Rig(power=power)
     act = {
-        Power.ON: lambda talk: talk.reach_on(until=rig.within(60.0)),
+        Power.ON: lambda talk: talk.reach_on(allowed=anybody, until=rig.within(60.0)),
         Power.OFF: lambda talk: talk.reach_off(until=rig.within(60.0)),
     }[power]
     assert rig.talk(act).power is power
@@ -53,7 +53,10 @@ def test_a_reading_carries_the_time_before_it_was_asked():
 def test_a_controller_that_accepts_and_does_nothing_is_found_out_at_the_deadline():
     rig = Rig(deaf_to={PowerAct.ON})
     until = rig.within(60.0)
-    assert code_of(rig, lambda talk: talk.reach_on(until=until)) is ErrorCode.POWER_NOT_REACHED
+    assert (
+        code_of(rig, lambda talk: talk.reach_on(allowed=anybody, until=until))
+        is ErrorCode.POWER_NOT_REACHED
+    )
     assert until <= rig.clock.wall() < until + 5.0
 
 
@@ -131,7 +134,7 @@ def test_a_button_refused_because_it_became_so_by_itself_is_a_success():
 
 def test_a_button_refused_for_good_is_an_error_at_once():
     rig = Rig(refuses={"press"})
-    act = lambda talk: talk.reach_on(until=rig.within(600.0))  # noqa: E731
+    act = lambda talk: talk.reach_on(allowed=anybody, until=rig.within(600.0))  # noqa: E731
     assert code_of(rig, act) is ErrorCode.CONTROLLER_REFUSED
     assert rig.clock.monotonic() < 5.0
 
@@ -217,7 +220,7 @@ def test_another_machine_is_never_acted_upon():
     rig.machine.identity = other_machine()
     for act in (
         lambda talk: talk.power(),
-        lambda talk: talk.reach_on(until=rig.within(60.0)),
+        lambda talk: talk.reach_on(allowed=anybody, until=rig.within(60.0)),
         lambda talk: talk.reach_off(until=rig.within(60.0)),
         lambda talk: talk.boot_from(BootDevice.NETWORK),
         lambda talk: talk.leave_nonce(bytes(13)),
@@ -350,7 +353,7 @@ def test_two_controllers_are_spoken_with_at_the_same_time():
         record = server(host=host)
         # without a journal no thread is waited for, which a clock of ours would run past
         async with rig.conversations.to(record, PASSWORD, source="x", quiet=True) as talk:
-            await talk.reach_on(until=rig.within(60.0))
+            await talk.reach_on(allowed=anybody, until=rig.within(60.0))
 
     async def both():
         await asyncio.gather(one("10.0.0.1"), one("10.0.0.2"))
@@ -423,7 +426,7 @@ def test_cancelling_a_conversation_gives_its_turn_back():
 def test_the_password_stands_in_no_line_of_the_journal():
     rig = Rig()
     code_of(rig, lambda talk: talk.power(), password=Secret("hunter2"))
-    rig.talk(lambda talk: talk.reach_on(until=rig.within(60.0)))
+    rig.talk(lambda talk: talk.reach_on(allowed=anybody, until=rig.within(60.0)))
     assert "hunter2" not in repr(rig.journal.lines)
     assert "s3cret" not in repr(rig.journal.lines)
 

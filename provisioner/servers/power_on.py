@@ -1,0 +1,29 @@
+"""May a server be switched on? The one rule of invariant 4. Pure."""
+
+from provisioner.servers.allocation import Allocation
+from provisioner.servers.model import ServerRecord, State
+
+FOR_ITS_TENANT = frozenset({State.DEPLOYING, State.ACTIVE, State.RESCUE})
+"""Where a server may start what is on its disks, for the tenant who has it."""
+
+
+def why_not(
+    server: ServerRecord, allocation: Allocation | None, *, from_network: bool, override: bool
+) -> str:
+    """Why it must not be switched on, in one line; "" where it may be.
+
+    Args:
+        server: As it is now.
+        allocation: The one that the operation is for, as it is now.
+        from_network: The start is to be our agent's.
+        override: The start from the network was set for this very start, and read back where
+            this controller can report it.
+    """
+    if from_network:
+        return "" if override else f"{server.name} would not start from the network"
+    is_its = allocation is not None and allocation.server == server.name
+    if allocation is None or not is_its or allocation.ended_at is not None:
+        return f"nobody has {server.name}, and it would start what is on its disks"
+    if server.state not in FOR_ITS_TENANT:
+        return f"{server.name} is {server.state}, and would start what is on its disks"
+    return ""
