@@ -76,7 +76,7 @@ class LabCallbacks:
     Attributes:
         up: Leaves rack and service running; safe to repeat.
         down: Leaves nothing running; safe to repeat.
-        status: The versioned document that docs/lab.md describes.
+        status: The versioned document that docs/labs.md describes.
         payload: Verb, instance, public key file, user data file: what the demo would send.
     """
 
