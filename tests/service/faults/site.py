@@ -255,7 +255,7 @@ class Answered:
 
 def copy_of(template, folder):
     """State and blobs of a furnished site in a new folder; its image lies where it lay."""
-    shutil.copytree(template / "state", folder / "state")
+    shutil.copytree(template / "state", folder / "state", dirs_exist_ok=True)
     return folder
 
 
