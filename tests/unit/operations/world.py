@@ -170,7 +170,7 @@ class World:
         self.offers = FakeOffers()
         self.kept = Kept()
         self.machines, self.agents = {}, {}
-        self.held = ""
+        self.held, self.round_s = "", 10.0
         self.ramdisk = RAMDISK
         self.calls = Calls(self.database.calls)
         self.effects = Effects(self.database.effects)
@@ -301,7 +301,7 @@ class World:
         """The bell's rounds, less often than in the service: a test pays for each."""
         while True:
             await self.bell.round()
-            await self.clock.sleep(10.0)
+            await self.clock.sleep(self.round_s)
 
     def _ramdisk(self):
         if self.ramdisk is None:

@@ -1,0 +1,220 @@
+"""Each step of a release fails in turn: nothing unproven is ever free."""
+
+from dataclasses import replace
+
+import pytest
+
+from provisioner.errors import ErrorCode
+from provisioner.operations.quarantine import QUARANTINE
+from provisioner.servers.model import ExcludedDisk, Placement, Power, State
+from provisioner.servers.operation import Status
+from tests.unit.operations import causes as c
+
+NOWHERE, SHUT = Placement.QUARANTINE, Placement.SHUT
+ON = "on-to-network"
+
+
+def first_disk(**fields):
+    """A result whose first disk says this."""
+
+    def change(result):
+        disks = [dict(each) for each in result["disks"]]
+        disks[0] |= fields
+        return {**result, "disks": disks}
+
+    return change
+
+
+def first_run(**fields):
+    def change(result):
+        disks = [dict(each) for each in result["disks"]]
+        disks[0]["runs"] = [{**disks[0]["runs"][0], **fields}]
+        return {**result, "disks": disks}
+
+    return change
+
+
+def nothing(result):
+    return {**result, "disks": []}
+
+
+# cause, code, where the port leads at the end
+TABLE = {
+    "fence: controller silent": (c.silent, "CONTROLLER_BREAKER", SHUT),
+    "fence: stays on": (c.never_off, "POWER_NOT_REACHED", SHUT),
+    "fence: another machine answers": (c.other_machine, "OTHER_MACHINE", SHUT),
+    "fence: password changed": (c.wrong_password, "CONTROLLER_PASSWORD", SHUT),
+    "off-for-good: controller silent": (
+        c.at("off-for-good", c.silent),
+        "CONTROLLER_BREAKER",
+        SHUT,
+    ),
+    "port-to-quarantine: stays": (c.at("port-to-quarantine", c.stuck_port), "PORT_NOT_SET", None),
+    "port-to-provisioning: stays": (
+        c.at("port-to-provisioning", c.stuck_port),
+        "PORT_NOT_SET",
+        NOWHERE,
+    ),
+    "network-first: another device is reported": (c.misreports, "BOOT_DEVICE_NOT_SET", NOWHERE),
+    "network-first: no ramdisk": (c.no_ramdisk, "RAMDISK_MISSING", NOWHERE),
+    "on: never": (c.at(ON, c.deaf("on")), "POWER_NOT_REACHED", NOWHERE),
+    "agent-called-in: never": (c.agent(silent_from="hello"), "AGENT_SILENT", NOWHERE),
+    "same-machine: disk missing": (c.facts(c.without_disk), "FACTS_DIFFER", NOWHERE),
+    "same-machine: disk added": (c.facts(c.with_disk()), "FACTS_DIFFER", NOWHERE),
+    "same-machine: disk swapped": (c.facts(c.swapped_disk), "FACTS_DIFFER", NOWHERE),
+    "same-machine: fabric disk": (
+        c.facts(c.with_disk(c.Transport.ISCSI, wwn="naa.1")),
+        "DISK_FABRIC",
+        NOWHERE,
+    ),
+    "mark: agent dies": (c.agent(silent_from="mark"), "AGENT_LOST", NOWHERE),
+    "mark: a disk is left out": (c.agent_lies("mark", nothing), "WIPE_NOT_PROVEN", NOWHERE),
+    "mark: a stick that could hold data": (
+        c.facts(c.with_disk(c.Transport.USB)),
+        "WIPE_METHOD_MISSING",
+        NOWHERE,
+    ),
+    "mark: what comes back is no survey": (
+        c.agent_lies("mark", lambda _: {"disks": 7}),
+        "CANNOT_TELL",
+        NOWHERE,
+    ),
+    "erase: the order fails": (c.agent_fails("erase", "WIPE_FAILED"), "WIPE_FAILED", NOWHERE),
+    "erase: agent dies": (c.agent(silent_from="erase"), "AGENT_LOST", NOWHERE),
+    "erase: machine trips": (c.at("erase", c.trips), "AGENT_LOST", NOWHERE),
+    "erase: a disk is left out": (c.agent_lies("erase", nothing), "WIPE_FAILED", NOWHERE),
+    "erase: frozen": (
+        c.agent_lies("erase", first_run(status="frozen")),
+        "DISK_FROZEN",
+        NOWHERE,
+    ),
+    "erase: success that erased nothing": (
+        c.agent_lies("erase", first_run(canaries_left=64)),
+        "WIPE_NOT_PROVEN",
+        NOWHERE,
+    ),
+    "erase: a disk that keeps nothing": (
+        c.agent_lies("erase", first_run(canaries_kept=0)),
+        "WIPE_NOT_PROVEN",
+        NOWHERE,
+    ),
+    "verify: a disk is left out": (c.agent_lies("verify", nothing), "WIPE_NOT_PROVEN", NOWHERE),
+    "verify: samples are not wiped": (
+        c.agent_lies("verify", first_disk(unwiped=1, first_unwiped=4096)),
+        "WIPE_NOT_PROVEN",
+        NOWHERE,
+    ),
+    "verify: too few samples": (
+        c.agent_lies("verify", first_disk(samples=100)),
+        "WIPE_NOT_PROVEN",
+        NOWHERE,
+    ),
+    "verify: read errors": (
+        c.agent_lies("verify", first_disk(read_errors=1)),
+        "DISK_FAILED",
+        NOWHERE,
+    ),
+    "agent-off: stays on": (c.at("agent-off", c.never_off), "POWER_NOT_REACHED", SHUT),
+    "port-at-rest: stays": (c.at("port-at-rest", c.stuck_port), "PORT_NOT_SET", None),
+}
+PROVEN = {"agent-off: stays on", "port-at-rest: stays"}
+"""The wipe was proven and signed before: the server is quarantined, and clean."""
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_a_release_that_fails_ends_in_quarantine_cut_off_and_dirty(active, name):
+    cause, code, placement = TABLE[name]
+    evidence = len(active.database.evidence.records())
+    cause(active)
+    operation = active.ask_for_release()
+    active.walk()
+    ended, server = active.operation(operation), active.server()
+    assert (ended.status, ended.code) == (Status.FAILED, ErrorCode(code))
+    assert server.state is State.QUARANTINED
+    assert server.dirty is (name not in PROVEN)
+    assert active.kinds()[4:] == ["release", "quarantine"]
+    assert len(active.database.evidence.records()) == evidence + (name in PROVEN)
+    assert placement is None or active.placement() is placement
+    if placement is NOWHERE:
+        assert active.power_of() is Power.OFF
+        assert active.allocation().off_confirmed
+    assert active.offers.offered == {}
+
+
+def test_a_release_does_not_pass_a_controller_that_does_not_answer(active):
+    c.silent(active)
+    operation = active.ask_for_release()
+    began = active.clock.wall()
+    active.do(active.walk_step(operation, "fence"))
+    assert active.placement() is Placement.SHUT
+    assert active.clock.wall() - began <= 15.0
+    assert not active.allocation().off_confirmed
+    active.walk()
+    assert "possibly still running" in active.server().reason
+    assert active.power_of() is Power.ON
+    assert not active.allocation().off_confirmed
+
+
+def test_a_fence_that_was_shut_is_off_once_the_controller_answers_again(active):
+    active.machines["s1"].silent = True
+    operation = active.ask_for_release()
+    active.do(active.walk_step(operation, "fence"))
+    assert active.placement() is Placement.SHUT
+    active.machines["s1"].silent = False
+    active.walk()
+    assert active.state() is State.AVAILABLE
+    assert active.allocation().off_confirmed
+    assert active.placement() is Placement.QUARANTINE
+
+
+def test_a_wipe_by_a_pool_that_lists_what_cannot_be_erased_still_misses_no_disk(active):
+    pool = active.database.catalogue.pool("a")
+    policy = replace(pool.policy, unerasable="list")
+    active.database.catalogue.put_pool(replace(pool, policy=policy))
+    c.agent_lies("mark", nothing)(active)
+    active.ask_for_release()
+    active.walk()
+    assert (active.state(), active.server().dirty) == (State.QUARANTINED, True)
+
+
+def test_what_the_agent_adds_to_its_survey_is_not_erased(active):
+    def added(result):
+        stranger = {**result["disks"][0], "disk": {**result["disks"][0]["disk"], "serial": "X"}}
+        return {**result, "disks": [*result["disks"], stranger]}
+
+    c.agent_lies("mark", added)(active)
+    operation = active.ask_for_release()
+    active.walk()
+    order = active.database.orders.order(operation, "erase")
+    assert [each["disk"]["serial"] for each in order.parameters["disks"]] == [
+        active.server().baseline.disks[0].serial
+    ]
+    assert active.state() is State.AVAILABLE
+
+
+def test_an_excluded_disk_is_neither_compared_nor_erased(active):
+    c.facts(c.with_disk(c.Transport.FC, wwn="naa.1"))(active)
+    listed = (ExcludedDisk(wwn="naa.1", name="san"),)
+    active.database.servers.change("s1", excluded_disks=listed)
+    operation = active.ask_for_release()
+    active.walk()
+    assert active.state() is State.AVAILABLE
+    order = active.database.orders.order(operation, "erase")
+    assert len(order.parameters["disks"]) == 1
+    document = active.database.evidence.records()[-1]["document"]
+    assert document["baseline"]["excluded"] == [{"wwn": "naa.1", "name": "san"}]
+
+
+def test_a_quarantine_that_could_not_reach_off_is_asked_for_again(active):
+    """The power loop does so for a stray; an operator may."""
+    c.silent(active)
+    active.ask_for_release()
+    active.walk()
+    assert active.placement() is Placement.SHUT
+    active.machines["s1"].silent = False
+    active.pass_time(600.0)
+    active.open(QUARANTINE)
+    active.walk()
+    assert active.power_of() is Power.OFF
+    assert active.placement() is Placement.QUARANTINE
+    assert (active.state(), active.server().dirty) == (State.QUARANTINED, True)
