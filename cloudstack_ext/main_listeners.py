@@ -86,6 +86,7 @@ def _for_agents(parts: Parts, bell: AlarmBell, stopping: asyncio.Event) -> Liste
         journal=AgentLog(parts.files),
         clock=parts.clock,
         stopping=stopping,
+        held=parts.held,
     )
     rack = parts.settings.provisioning
     return on_tcp("agents", agents.app(), rack.address, rack.https_port, _tls(parts))
@@ -101,6 +102,7 @@ def _for_firmware(parts: Parts, bell: AlarmBell) -> Listener:
         shut=ipxe.shut(),
         url=rack.http_url(),
         clock=parts.clock,
+        held=parts.held,
     )
     return on_tcp("boot", scripts.app(), rack.address, rack.http_port, None)
 
@@ -167,7 +169,7 @@ def _desk(parts: Parts, engine: Engine) -> Desk:
             rehearse=rehearsal,
             held=parts.held,
         ),
-        catalogue=desk_records.Shelf(records=records, audit=audit),
+        catalogue=desk_records.Shelf(records=records, audit=audit, held=parts.held),
         records=desk_records.Written(
             records=records,
             journal=parts.database.calls,

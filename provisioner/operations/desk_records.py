@@ -180,10 +180,15 @@ def _stage(name: str, effect: Effect | None, record: OperationRecord, now: WallS
 
 @dataclass(slots=True)
 class Shelf:
-    """Implements the desk's part for pools and images."""
+    """Implements the desk's part for pools and images.
+
+    Attributes:
+        held: Why nothing may change now (invariant 16), "" otherwise.
+    """
 
     records: Records
     audit: Audit
+    held: str = ""
 
     async def pools(self) -> tuple[Pool, ...]:
         """All, by name."""
@@ -191,6 +196,7 @@ class Shelf:
 
     async def put_pool(self, pool: Pool, by: Operator) -> None:
         """Make or replace; its map names imported images only."""
+        refuse_held(self.held)
         known = {each.name for each in await stored(self.records.catalogue.images)}
         missing = sorted(set(pool.images.values()) - known)
         if missing:
@@ -206,6 +212,7 @@ class Shelf:
 
     async def put_image(self, image: ImageRecord, by: Operator) -> None:
         """Remember an imported image."""
+        refuse_held(self.held)
         if not (image.folder / "blocks.json").is_file():
             raise InputError(ErrorCode.IMAGE_MISSING, f"no imported image lies in {image.folder}")
         await stored(self.records.catalogue.put_image, image)

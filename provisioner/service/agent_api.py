@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from provisioner.boot.token import digest
-from provisioner.errors import ConflictError, ErrorCode, InputError
+from provisioner.errors import ConflictError, ErrorCode, InputError, TransientError
 from provisioner.ports.boots import AgentOrders, Boots, Seeds
 from provisioner.ports.clock import Clock
 from provisioner.secret import Secret
@@ -79,6 +79,7 @@ class AgentApi:
 
     Attributes:
         stopping: Set when the service is about to end: polls are answered at once.
+        held: Why no agent is told anything now (invariant 16), "" otherwise.
     """
 
     boots: Boots
@@ -89,6 +90,7 @@ class AgentApi:
     journal: AgentJournal
     clock: Clock
     stopping: asyncio.Event
+    held: str = ""
     rate: Rate = field(init=False)
     book: ProgressBook = field(init=False)
 
@@ -115,9 +117,11 @@ class AgentApi:
 
         Raises:
             InputError: TOKEN_REFUSED: none, or one whose operation has ended.
-            TransientError: TOO_MANY_REQUESTS.
+            TransientError: TOO_MANY_REQUESTS; SERVICE_HELD: its orders are an old memory's.
         """
         self.rate.take(request.client.host if request.client else "")
+        if self.held:
+            raise TransientError(ErrorCode.SERVICE_HELD, "the service is held")
         word, _, token = request.headers.get("authorization", "").partition(" ")
         boot = None
         if word.lower() == "bearer" and token:

@@ -45,6 +45,7 @@ class BootScripts:
     Attributes:
         shut: The script for a machine without a running operation.
         url: Where this application answers, without a path: "http://10.66.0.1:8080".
+        held: Why no machine gets a script now (invariant 16), "" otherwise; it waits.
     """
 
     boots: Boots
@@ -54,6 +55,7 @@ class BootScripts:
     shut: str
     url: str
     clock: Clock
+    held: str = ""
     rate: Rate = field(init=False)
 
     def __post_init__(self) -> None:
@@ -73,7 +75,10 @@ class BootScripts:
             return PlainTextResponse(error.brief, 429)
         if request.method != "GET":  # a HEAD must not take the script
             return Response(status_code=405)
-        mac = request.query_params.get("mac", "").lower()
+        mac, asked = (request.query_params.get(key, "") for key in ("mac", "asked"))
+        mac = mac.lower()
+        if self.held:
+            return PlainTextResponse(self._wait(mac, asked) if MAC.fullmatch(mac) else self.shut)
         boot = await self._boot(mac)
         script = await self._taken(boot, mac, source) if boot and _is_open(boot) else None
         if script is not None:
@@ -84,7 +89,7 @@ class BootScripts:
             return PlainTextResponse(self.shut)
         if boot.served_at is not None:
             return await self._alarm(boot, source)
-        return PlainTextResponse(self._wait(mac, request.query_params.get("asked", "0")))
+        return PlainTextResponse(self._wait(mac, asked))
 
     async def _boot(self, mac: str) -> Boot | None:
         return await stored(self.boots.boot_of_mac, mac) if MAC.fullmatch(mac) else None

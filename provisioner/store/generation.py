@@ -1,8 +1,9 @@
 """Invariant 16, an old memory: the database's generation and the marker that follows it.
 
 The generation is raised by triggers (guards.py) in each transaction that hands out or frees
-a server. The marker is a small file outside the database, written after the commit. A
-database that is older than its marker, or another one, was restored or copied: held.
+a server, or begins or ends an operation on one. The marker is a small file outside the
+database, written after the commit. A database that is older than its marker, or another one,
+was restored or copied: held.
 """
 
 import json
@@ -82,7 +83,7 @@ class Generation:
         """Let a transaction pass that ends with this generation.
 
         Raises:
-            OperatorError: SERVICE_HELD: it would hand out or free a server. DATABASE_FAILED:
+            OperatorError: SERVICE_HELD: it would change who has a server. DATABASE_FAILED:
                 the marker could not be written last time, and still cannot.
         """
         if generation == self._generation:

@@ -331,6 +331,13 @@ def _generation() -> Guards:
         "UPDATE OF ended_at ON allocation WHEN NEW.ended_at IS NOT OLD.ended_at",
         raised,
     )
+    # a copy from the middle of an operation would do it again, to whoever has the server now
+    yield _also("generation_of_an_operation", "INSERT ON operation", raised)
+    yield _also(
+        "generation_of_its_end",
+        "UPDATE OF status ON operation WHEN NEW.status IS NOT OLD.status",
+        raised,
+    )
     yield _also(
         "generation_of_an_offer",
         "UPDATE OF state ON server WHEN NEW.state = 'AVAILABLE' AND OLD.state <> 'AVAILABLE'",

@@ -31,7 +31,8 @@ def calls_of(name):
         where = path.relative_to(ROOT).as_posix()
         if where.startswith(("provisioner/testing/", "provisioner/lab/", "cloudstack_ext/lab/")):
             continue
-        for node in ast.walk(ast.parse(path.read_text())):
+        text = path.read_text()
+        for node in ast.walk(ast.parse(text)) if f".{name}(" in text else ():
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
                 found |= {where} if node.func.attr == name else set()
     return found
