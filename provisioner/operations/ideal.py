@@ -4,16 +4,16 @@ Product code, not a test's double: a dry run needs an outside without faults, an
 cannot tell it from the real one.
 """
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any
 
-from provisioner.hardware.inventory import Card, Cpu, Firmware, Inventory, System
 from provisioner.operations.bell import Bell
 from provisioner.operations.consoles import Consoles
 from provisioner.operations.conversation import default_driver
 from provisioner.operations.doors import Records
+from provisioner.operations.ideal_agent import IdealAgent
 from provisioner.ports.controllers import BootDevice, BootSetting, Controller, PowerAct
 from provisioner.ports.journal import CallJournal
 from provisioner.secret import Secret
@@ -36,22 +36,6 @@ from provisioner.units import (
     ServerName,
     WallSeconds,
 )
-from provisioner.wipe.capabilities import Capabilities
-from provisioner.wipe.device_log import DeviceLog
-from provisioner.wipe.orders import (
-    ErasedDisk,
-    EraseOrder,
-    Erasures,
-    MarkOrder,
-    MethodRun,
-    RunStatus,
-    SurveyedDisk,
-    Surveys,
-    Verifications,
-    VerifiedDisk,
-    VerifyOrder,
-)
-from provisioner.wipe.samples import block_count, edges
 
 
 @dataclass(slots=True)
@@ -217,124 +201,6 @@ class IdealConsoles(Consoles):
         """What was said so far."""
         del operation, name
         return self.text
-
-
-@dataclass(slots=True)
-class IdealAgent:
-    """Finds the baseline, and erases so that nothing speaks against it.
-
-    Attributes:
-        ends: Called when it is told to switch its machine off.
-    """
-
-    server: ServerRecord
-    ends: Callable[[], None] = lambda: None
-
-    def facts(self) -> Inventory:
-        """The baseline; before there is one, the least that fits the enrolment."""
-        if self.server.baseline is not None:
-            return self.server.baseline
-        uuid = self.server.identity.system_uuid if self.server.identity else None
-        return Inventory(
-            system=System(uuid=uuid, serial=None, manufacturer=None, product=None),
-            firmware=Firmware(mode=self.server.firmware.value),
-            cpu=Cpu(vendor=None, model=None, sockets=1, threads=1),
-            memory_bytes=0,
-            disks=(),
-            nics=tuple(
-                Card(name="", mac=nic.mac, driver=None, link=True) for nic in self.server.nics
-            ),
-        )
-
-    def result(self, order: AgentOrder, nonce: str) -> dict[str, Any]:
-        """What a good agent answers to this order."""
-        match order.kind:
-            case "hello" | "inspect":
-                agent = {"version": "rehearsal", "boot_id": ""}
-                return {"facts": self.facts().to_json(), "agent": agent}
-            case "read_nonce":
-                return {"nonce": nonce}
-            case "power_off":
-                self.ends()
-                return {}
-            case "mark":
-                return _surveyed(MarkOrder.from_json(order.parameters)).to_json()
-            case "erase":
-                return _erased(EraseOrder.from_json(order.parameters)).to_json()
-            case "verify":
-                return _verified(VerifyOrder.from_json(order.parameters)).to_json()
-            case _:
-                return {}
-
-
-def _surveyed(order: MarkOrder) -> Surveys:
-    return Surveys(
-        disks=tuple(
-            SurveyedDisk(
-                disk=disk,
-                path="",
-                capabilities=Capabilities(),
-                log=DeviceLog(),
-                marks=(),
-                looked_at=0,
-            )
-            for disk in order.disks
-        )
-    )
-
-
-def _erased(order: EraseOrder) -> Erasures:
-    return Erasures(
-        disks=tuple(
-            ErasedDisk(
-                disk=each.disk,
-                path="",
-                capabilities=Capabilities(),
-                runs=tuple(
-                    MethodRun(
-                        method=method,
-                        status=RunStatus.DONE,
-                        commands=(),
-                        begun_ms=0,
-                        ended_ms=0,
-                        canaries_written=order.canaries,
-                        canaries_kept=order.canaries,
-                        canaries_left=0,
-                    )
-                    for method in each.methods
-                ),
-                edges_zeroed=True,
-                log=DeviceLog(),
-            )
-            for each in order.disks
-        )
-    )
-
-
-def _verified(order: VerifyOrder) -> Verifications:
-    return Verifications(
-        disks=tuple(
-            VerifiedDisk(
-                disk=each.disk,
-                path="",
-                blocks=block_count(each.disk.bytes),
-                samples=min(order.samples, block_count(each.disk.bytes)),
-                unwiped=0,
-                zeros=0,
-                edges_bytes=sum(end - start for start, end in edges(each.disk.bytes)),
-                edges_unwiped=0,
-                marks_checked=len(each.marks),
-                marks_left=0,
-                canaries_checked=order.canaries * each.turns,
-                canaries_left=0,
-                read_errors=0,
-                first_unwiped=None,
-                ms=0,
-                log=DeviceLog(),
-            )
-            for each in order.disks
-        )
-    )
 
 
 @dataclass(slots=True)

@@ -5,6 +5,7 @@ controller, ports, agent and records that do as they are told and note every cal
 written, nobody is called.
 """
 
+import math
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -13,7 +14,6 @@ from provisioner.operations.conversation import Conversations
 from provisioner.operations.desk import PlannedCall, PlannedStep
 from provisioner.operations.doors import Doors, Records, Site, Work
 from provisioner.operations.ideal import (
-    IdealAgent,
     IdealBell,
     IdealClock,
     IdealConsoles,
@@ -22,12 +22,13 @@ from provisioner.operations.ideal import (
     IdealPorts,
     IdealRecords,
 )
+from provisioner.operations.ideal_agent import IdealAgent
 from provisioner.operations.steps import StepList
 from provisioner.ports.clock import Clock
 from provisioner.servers.allocation import Allocation
 from provisioner.servers.model import ServerRecord
 from provisioner.servers.operation import Effect, NewOperation, OperationRecord, Status
-from provisioner.units import ServerName, WallSeconds
+from provisioner.units import Seconds, ServerName, WallSeconds
 
 Rehearse = Callable[[ServerRecord, NewOperation, StepList], Awaitable[tuple[PlannedStep, ...]]]
 
@@ -78,9 +79,13 @@ class Rehearsal:
         record, controllers = _as_opened(server, new, clock.wall()), IdealControllers(server)
         agent = IdealAgent(server=server, ends=controllers.switch_off)
         ideal = IdealRecords(server=server, operation=record, agent=agent, real=self.records)
+        # made-up time would be over before a record is read in its thread
+        conversations = Conversations(
+            controllers, clock, calls, call_limit=Seconds(math.inf), jitter=lambda: 0.0
+        )
         doors = Doors(
             records=cast("Records", ideal.as_records(calls)),
-            conversations=Conversations(controllers, clock, calls, jitter=lambda: 0.0),
+            conversations=conversations,
             ports=IdealPorts(),
             offers=IdealOffers(),
             clock=clock,

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from provisioner.hardware.inventory import Inventory
-from provisioner.operations.ideal import IdealAgent
+from provisioner.operations.ideal_agent import IdealAgent
 from provisioner.ports.boots import AgentOrders, Boots, Seeds
 from provisioner.ports.controllers import BootDevice, PowerAct
 from provisioner.servers.model import Placement, Power, ServerRecord

@@ -19,7 +19,7 @@ from provisioner.agent.order import OrderFailedError
 from provisioner.agent.reports import Reports
 from provisioner.agent.settings import parse_settings
 from provisioner.hardware.inventory import Firmware
-from provisioner.operations.ideal import IdealAgent
+from provisioner.operations.ideal_agent import IdealAgent
 from provisioner.servers.model import Power
 from provisioner.testing.store import inventory
 
