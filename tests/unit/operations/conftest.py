@@ -8,6 +8,8 @@ from provisioner.testing import store
 from provisioner.testing.clock import FakeClock
 from tests.unit.operations.world import World, image
 
+LATER = 3600.0
+
 
 @pytest.fixture(scope="session")
 def free_template(tmp_path_factory):
@@ -35,8 +37,8 @@ def active_template(free_template, tmp_path_factory):
     return folder
 
 
-def _world(template, folder):
-    world = World(shutil.copytree(template, folder / "state"))
+def _world(template, folder, later=0.0):
+    world = World(shutil.copytree(template, folder / "state"), later=later)
     yield world
     world.close()
     assert world.trespasses == []
@@ -50,5 +52,5 @@ def world(free_template, tmp_path):
 
 @pytest.fixture
 def active(active_template, tmp_path):
-    """One instance on s1, s2 free."""
-    yield from _world(active_template, tmp_path)
+    """One instance on s1, s2 free; an hour after its deployment."""
+    yield from _world(active_template, tmp_path, later=LATER)

@@ -156,9 +156,9 @@ class World:
     `trespasses` has what must never happen and did; a test's end looks at it.
     """
 
-    def __init__(self, folder, *, times=TIMES):
+    def __init__(self, folder, *, times=TIMES, later=0.0):
         self.loop = VirtualLoop()
-        self.clock = VirtualClock(self.loop)
+        self.clock = VirtualClock(self.loop, 1_800_000_000.0 + later)
         self.times = times
         self.trespasses = []
         self.waiting = defaultdict(list)
@@ -452,6 +452,12 @@ class World:
 
     def results(self, operation):
         return {each.step: each.result for each in self.database.effects.effects(operation)}
+
+    def seeds(self):
+        """Of which operations a seed is kept."""
+        query = sa.text("SELECT operation FROM seed")
+        with self.database.engine.connect() as connection:
+            return list(connection.scalars(query))
 
     def leads(self, name="s1"):
         return self.ports.leads(f"tap-{name}")
