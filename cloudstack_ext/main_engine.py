@@ -83,7 +83,10 @@ class Engine:
         loops = [parts.bell.run(), self._power_loop(doors).run()]
         if not parts.held:
             housekeeping = Housekeeping(
-                records=parts.records, machines=parts.machines, clock=parts.clock
+                records=parts.records,
+                machines=parts.machines,
+                clock=parts.clock,
+                forget=parts.durable.forget,
             )
             loops.append(housekeeping.run())
         running = [asyncio.ensure_future(each) for each in loops]

@@ -1,5 +1,6 @@
 """What ends by itself: reservations, the grace of a stop, and operations nobody will run."""
 
+import asyncio
 import contextlib
 import logging
 from collections.abc import Callable, Iterable, Mapping
@@ -18,10 +19,15 @@ from provisioner.servers.allocation import Allocation, Phase
 from provisioner.servers.operation import OperationRecord, Outcome
 from provisioner.servers.states import FOLLOWS, Ending, Intent
 from provisioner.store.waiting import stored
-from provisioner.units import OperationId, Seconds
+from provisioner.units import OperationId, Seconds, WallSeconds
 
 log = logging.getLogger(__name__)
 ROUND_S = Seconds(5.0)
+FORGET_EVERY_S = 3600.0
+KEPT_S = 30 * 86400.0
+
+Forget = Callable[[WallSeconds], int]
+"""Deletes some of what the durable engine remembers from before that moment; how many."""
 
 
 @dataclass(slots=True)
@@ -31,6 +37,8 @@ class Housekeeping:
     records: Records
     machines: BareMetal
     clock: Clock
+    forget: Forget
+    _forgot_at: float = 0.0
 
     async def run(self) -> None:
         """For as long as the service lives; a round that fails is tried again."""
@@ -45,10 +53,18 @@ class Housekeeping:
         """End what is over."""
         if self.machines.held:
             return
+        await self._forget()
         for allocation in await stored(self.records.allocations.living):
             reason = self._over(allocation)
             if reason:
                 await self._try_to_end(allocation, reason)
+
+    async def _forget(self) -> None:
+        """The durable engine's rows of what ended long ago; our own records of it stay."""
+        now = self.clock.wall()
+        if now - self._forgot_at >= FORGET_EVERY_S:
+            self._forgot_at = now
+            await asyncio.to_thread(self.forget, WallSeconds(now - KEPT_S))
 
     def _over(self, allocation: Allocation) -> str:
         now = self.clock.wall()

@@ -391,6 +391,8 @@ class BareMetal:
             return "off is confirmed; the server is being wiped"
         if (identifier, f"{FENCE}:shut") in arrived:
             return "its controller does not answer: its port is shut"
+        if (identifier, f"{FENCE}:unseen") in arrived:
+            return "its controller does not answer: an operator must cut its port off"
         return "the release goes on in the background"
 
 

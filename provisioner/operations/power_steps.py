@@ -13,7 +13,7 @@ from provisioner.operations.power_on import switch_on
 from provisioner.operations.steps import Step
 from provisioner.operations.talk import talk
 from provisioner.ports.controllers import BootDevice
-from provisioner.servers.model import Power, PowerReading
+from provisioner.servers.model import Placement, Power, PowerReading
 from provisioner.store.waiting import stored
 from provisioner.units import Seconds, WallSeconds
 
@@ -84,8 +84,13 @@ async def _fence(work: Work) -> Mapping[str, Any]:
             reading = await controller.reach_off(until=until)
         found = {"fence": "off", **await remember(work, reading)}
     except RackwrightError as error:
-        await shut_all(work)
-        found = {"fence": "shut", "why": f"{error.code}: {error.brief}"}
+        placed = await shut_all(work)
+        # ports that an operator answers for cannot be seen from here
+        shut = set(placed.values()) == {Placement.SHUT.value}
+        found = {
+            "fence": "shut" if shut else "unseen",
+            "why": f"{error.code}: {error.brief}",
+        }
     # the outcome first: whoever is woken by the fence looks for it
     await stored(work.doors.bell.ring, work.operation.id, f"{FENCE}:{found['fence']}")
     await stored(work.doors.bell.ring, work.operation.id, FENCE)

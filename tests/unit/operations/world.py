@@ -289,7 +289,10 @@ class World:
             held=self.held,
         )
         self.housekeeping = Housekeeping(
-            records=self.records, machines=self.bare_metal, clock=self.clock
+            records=self.records,
+            machines=self.bare_metal,
+            clock=self.clock,
+            forget=lambda _before: 0,
         )
         self.alarms = AlarmBell(
             bell=self.bell, records=self.records, follow=follow, clock=self.clock
