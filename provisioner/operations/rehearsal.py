@@ -25,7 +25,6 @@ from provisioner.operations.ideal import (
 from provisioner.operations.ideal_agent import IdealAgent
 from provisioner.operations.steps import StepList
 from provisioner.ports.clock import Clock
-from provisioner.servers.allocation import Allocation
 from provisioner.servers.model import ServerRecord
 from provisioner.servers.operation import Effect, NewOperation, OperationRecord, Status
 from provisioner.units import Seconds, ServerName, WallSeconds
@@ -60,21 +59,9 @@ class Rehearsal:
     site: Site
 
     async def __call__(
-        self,
-        server: ServerRecord,
-        new: NewOperation,
-        steps: StepList,
-        *,
-        allocation: Allocation | None = None,
+        self, server: ServerRecord, new: NewOperation, steps: StepList
     ) -> tuple[PlannedStep, ...]:
-        """Every step with its calls, in the order of a run where all goes well.
-
-        Args:
-            server: As it is now.
-            new: What would be opened.
-            steps: Of that list.
-            allocation: Whose operation it would be; None: no instance's.
-        """
+        """Every step with its calls, in the order of a run where all goes well."""
         calls, clock = CallsNoted(), IdealClock(self.clock.wall())
         record, controllers = _as_opened(server, new, clock.wall()), IdealControllers(server)
         agent = IdealAgent(server=server, ends=controllers.switch_off)
@@ -101,7 +88,7 @@ class Rehearsal:
                 doors=doors,
                 operation=record,
                 server=ideal.server,
-                allocation=allocation,
+                allocation=None,  # operators' lists are no instance's
                 step=step.name,
                 begun=begun,
                 until=WallSeconds(begun + step.limit + step.waits(self.site.times)),
