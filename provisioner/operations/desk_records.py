@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from provisioner.errors import ConflictError, ErrorCode, InputError
-from provisioner.operations.bell import Bell
+from provisioner.operations.bell import EVERY, Bell
 from provisioner.operations.consoles import Keepsakes
 from provisioner.operations.desk import (
     Asked,
@@ -123,6 +123,7 @@ class Operations:
                 ErrorCode.STATE_CONFLICT, "an instance's operation is asked for again by its verb"
             )
         next_move(server.state, record.kind)
+        await self._still_said(record)
         again = replace(new_operation(steps, by.who()), parameters=record.parameters)
         if dry_run:
             planned = await self.rehearse(server, again, steps)
@@ -133,6 +134,18 @@ class Operations:
         opened = await stored(self.records.operations.open, server.name, again, now=now)
         await stored(self.audit.audit, by.who(), "retry", operation)
         return Asked(text="opened again", server=server.name, dry_run=False, operation=opened.id)
+
+    async def _still_said(self, record: OperationRecord) -> None:
+        """What a person said of its disks was said of another machine, or another time (13)."""
+        every = partial(self.records.operations.operations, server=record.server, most=EVERY)
+        for newer in await stored(every):
+            if newer.id == record.id:
+                return
+            if newer.kind is Intent.VERIFY:
+                raise ConflictError(
+                    ErrorCode.STATE_CONFLICT,
+                    f"{record.server} was enrolled or verified anew since then: ask for it anew",
+                )
 
     async def bundle(self, operation: OperationId) -> bytes:
         """A tar.gz of the record, its stages, and all files kept beside it."""

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from functools import partial
 
-from provisioner.errors import ErrorCode, InputError
+from provisioner.errors import ConflictError, ErrorCode, InputError
 from provisioner.operations.desk import (
     Asked,
     EndMaintenance,
@@ -145,14 +145,26 @@ def _wanted(
     match act:
         case Verify():
             return VERIFY, "its controller is being verified", {}
+        case Inspect() if record.state in {State.ENROLLED, State.VERIFYING}:
+            return VERIFY, "its controller is verified, then it is inspected", {}
         case Inspect():
             return INSPECT, "is being inspected", {}
         case Provide():
-            # one that was never inspected is looked at first; the wipe follows by itself
-            new = record.baseline is None or record.state is State.ENROLLED
-            steps = INSPECT if new else CLEAN
-            return steps, "is being wiped, then offered", {"erase": list(act.erase)}
+            return _provided(record), "is being wiped, then offered", {"erase": list(act.erase)}
         case Quarantine():
             return QUARANTINE, "goes off and into quarantine", {"reason": act.reason}
         case Retire():
             return RETIRE, "is out of service", {"reason": act.reason}
+
+
+def _provided(record: ServerRecord) -> StepList:
+    """What leads to an offer from here; inspection and wipe follow by themselves.
+
+    Raises:
+        ConflictError: STATE_CONFLICT: a word on the disks would not be heard now.
+    """
+    if record.state is State.VERIFYING:
+        raise ConflictError(ErrorCode.STATE_CONFLICT, f"{record.name} is being verified: ask again")
+    if record.identity is None:  # nobody has said yet which machine this is (invariant 13)
+        return VERIFY
+    return INSPECT if record.baseline is None or record.state is State.ENROLLED else CLEAN

@@ -440,14 +440,14 @@ def test_disks_with_data_wait_in_quarantine_for_a_persons_word(enrolled):
 def test_the_word_to_erase_is_handed_on_from_inspection_to_the_wipe(enrolled):
     facts = with_data(enrolled)
     rack(enrolled, facts=facts)
-    enrolled.open(INSPECT, "s3", erase=[facts.disks[0].serial])
+    enrolled.open(VERIFY, "s3", erase=[facts.disks[0].serial])
     enrolled.walk()
     assert enrolled.state("s3") is State.AVAILABLE
 
 
 def test_a_word_for_a_disk_that_is_not_there_erases_nothing(enrolled):
     rack(enrolled, facts=with_data(enrolled))
-    enrolled.open(INSPECT, "s3", erase=["another"])
+    enrolled.open(VERIFY, "s3", erase=["another"])
     enrolled.walk()
     assert enrolled.state("s3") is State.QUARANTINED
     assert "erase" not in enrolled.agents["s3"].done
