@@ -13,8 +13,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 
-from cloudstack_ext.lab.site import LabSite
-from cloudstack_ext.lab.stages import MainJob, Stage
+from cloudstack_ext.lab.site import DEBIAN, LabSite
+from cloudstack_ext.lab.stages import TINY, MainJob, Stage
 from provisioner.cli.progress import reporting
 from provisioner.errors import RackwrightError
 
@@ -83,7 +83,8 @@ def main(words: list[str]) -> int:
     screen = Screen(site=site)
     site.rack.forget()
     try:
-        for stage in MainJob(site=site, quick="--quick" in words).stages():
+        images = (TINY, TINY if "--quick" in words else DEBIAN)
+        for stage in MainJob(site=site, images=images).stages():
             screen.show(stage)
     except RackwrightError as error:
         say(f"{error}\n{error.detail}".rstrip())

@@ -49,18 +49,18 @@ class MainJob:
     """All stages, each on what the ones before left.
 
     Attributes:
-        quick: The tiny system on both servers, instead of Debian on the UEFI one.
+        images: What alpha and beta ask for, by names in the pool's map.
         guests: Alpha gets the first server by name, the BIOS one; beta the UEFI one.
     """
 
     site: LabSite
-    quick: bool
+    images: tuple[str, str] = (TINY, TINY)
     guests: list[Guest] = field(default_factory=list)
 
     def stages(self) -> Iterator[Stage]:
         """In their order."""
         yield Stage("rack, service, enrolment", self.rise)
-        if not self.quick:
+        if DEBIAN in self.images:
             yield Stage("image debian-12", self.debian)
         yield Stage("verified, inspected, wiped", self.available, is_long=True)
         yield Stage("prepare", self.prepare)
@@ -99,8 +99,7 @@ class MainJob:
     def prepare(self) -> str:
         """Two instances, a server kept for each."""
         folder = self.site.rack.paths.state / "demo"
-        images = (TINY, TINY if self.quick else DEBIAN)
-        self.guests = make_guests(self.site, folder, images, USER_DATA)
+        self.guests = make_guests(self.site, folder, self.images, USER_DATA)
         for guest in self.guests:
             guest.prepare()
         return ", ".join(f"{g.instance.hostname} keeps {g.spec().name}" for g in self.guests)

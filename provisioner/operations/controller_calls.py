@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import math
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -29,7 +30,7 @@ class ControllerCalls:
 
     Attributes:
         where: The controller, for messages.
-        limit: For one call, whatever the library waits for.
+        limit: For one call, whatever the library waits for; infinite where time is made up.
         journal: None: the calls are not noted.
         stragglers: Calls that were given up and have not ended: a thread cannot be killed.
     """
@@ -73,6 +74,8 @@ class ControllerCalls:
 
     async def within(self, limit: Seconds, call: Awaitable[T]) -> T:
         """The result, or CONTROLLER_UNREACHABLE at the limit; the call is ended or remembered."""
+        if math.isinf(limit):
+            return await call
         task = asyncio.ensure_future(call)
         timer = asyncio.ensure_future(self.clock.sleep(limit))
         try:
@@ -110,7 +113,7 @@ class ControllerCalls:
     ) -> T:
         self.breaker.check(self.where, self.credentials)
         limit = float(self.limit)
-        if until is not None:
+        if until is not None and not math.isinf(limit):
             limit = max(SHORTEST_LIMIT_S, min(limit, until - self.clock.wall()))
         try:
             result = await self.within(Seconds(limit), call())
