@@ -61,8 +61,10 @@ class Bell:
         key, waiter = (operation, what), (loop, event)
         self._waiters[key].append(waiter)
         try:
-            while not await self._there(operation, what):
-                event.clear()
+            while True:
+                event.clear()  # before the look: a ring during it is not lost
+                if await self._there(operation, what):
+                    return True
                 left = until - self.clock.wall()
                 if left <= 0:
                     return False
@@ -71,7 +73,6 @@ class Bell:
                         await event.wait()
                 except TimeoutError:
                     return await self._there(operation, what)
-            return True
         finally:
             self._waiters[key].remove(waiter)
             if not self._waiters[key]:
