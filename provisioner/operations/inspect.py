@@ -1,10 +1,11 @@
 """Verify and inspect: who the controller is, and what the machine is made of."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from provisioner.errors import ErrorCode, InputError
+from provisioner.errors import ErrorCode, InputError, OperatorError
 from provisioner.hardware.inventory import Inventory
 from provisioner.operations import boot_steps, deploy, port_steps, power_steps, wipe_steps
 from provisioner.operations.agent_orders import order
@@ -12,6 +13,7 @@ from provisioner.operations.doors import Work
 from provisioner.operations.endings import NeedsPersonError
 from provisioner.operations.steps import Step, StepList
 from provisioner.operations.verification import verify_controller
+from provisioner.servers.baseline import differences
 from provisioner.servers.expected import unmet
 from provisioner.servers.model import Power
 from provisioner.servers.root_disk import own_disks
@@ -52,6 +54,13 @@ async def _inventory(work: Work) -> Mapping[str, Any]:
     """The baseline: what every later boot is compared with."""
     answer = await order(work, "inspect", {})
     facts = Inventory.from_json(answer["facts"])
+    # at its call-in this boot was compared with an older baseline, where there is one
+    said = await boot_steps.facts_of(work)
+    found = differences(replace(work.server, baseline=said), facts)
+    if found:
+        raise OperatorError(
+            ErrorCode.FACTS_DIFFER, f"found otherwise than a moment ago: {'; '.join(found)}"
+        )
     if facts.firmware.mode != work.server.firmware:
         raise InputError(
             ErrorCode.FACTS_DIFFER,

@@ -1,6 +1,7 @@
 """Steps that erase every disk of a server, prove it, and sign the proof."""
 
 import secrets
+from collections import Counter
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
@@ -53,6 +54,12 @@ async def media_of(work: Work) -> tuple[Disk, ...]:
             ErrorCode.WIPE_METHOD_MISSING,
             f"a removable medium could hold data and is not wiped: {names}; take it out, "
             "or list it as excluded",
+        )
+    named = Counter(DiskReference.of(disk) for disk in own)
+    alike = [reference.label() for reference, count in named.items() if count > 1]
+    if alike:  # an order could mean either, and the evidence would speak for both
+        raise OperatorError(
+            ErrorCode.DISK_AMBIGUOUS, f"disks cannot be told apart: {', '.join(alike)}"
         )
     return own
 

@@ -27,6 +27,9 @@ def differences(server: ServerRecord, seen: Inventory) -> tuple[str, ...]:
     found += _same("system serial", remembered.system.serial, seen.system.serial)
     found += _same("firmware mode", remembered.firmware.mode, seen.firmware.mode)
     found += _media(remembered.disks, seen.disks)
+    # it would be left out of the wipe with all that is on it
+    protected = _protected(seen.disks) - _protected(remembered.disks)
+    found += [f"disk {name} is write-protected now" for name in sorted(protected)]
     return tuple(found)
 
 
@@ -68,6 +71,10 @@ def _sizes(disks: Iterable[Disk]) -> defaultdict[str, Counter[int]]:
     for disk in _own(disks):
         sizes[_name(disk)][disk.bytes] += 1
     return sizes
+
+
+def _protected(disks: Iterable[Disk]) -> Counter[str]:
+    return Counter(_name(disk) for disk in _own(disks) if disk.read_only)
 
 
 def _bytes(sizes: Counter[int]) -> str:
