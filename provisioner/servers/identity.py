@@ -4,7 +4,11 @@ Acting on the wrong machine must never happen (invariant 13): whatever is rememb
 identity must be said again, word for word, but for the byte order of a uuid.
 """
 
+import re
+
 from provisioner.servers.model import ControllerIdentity
+
+UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 def same_machine(remembered: ControllerIdentity, seen: ControllerIdentity) -> bool:
@@ -37,6 +41,12 @@ def nameless(identity: ControllerIdentity) -> bool:
 def same_uuid(one: str, other: str | None) -> bool:
     """Equal in either byte order: SMBIOS, Redfish and IPMI may speak of one uuid differently."""
     return other is not None and other.lower() in {one.lower(), swapped(one.lower())}
+
+
+def one_spelling(uuid: str) -> str:
+    """The same text for both byte orders of a uuid, by which a machine is known again (15)."""
+    lower = uuid.lower()
+    return min(lower, swapped(lower)) if UUID.fullmatch(lower) else lower
 
 
 def swapped(uuid: str) -> str:

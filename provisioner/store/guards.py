@@ -97,7 +97,8 @@ _OWNED = "EXISTS (SELECT 1 FROM allocation a WHERE a.server = NEW.name AND a.end
 _SAME_MACHINE = (
     "SELECT 1 FROM server s WHERE s.name IS NOT {but} AND s.state <> 'RETIRED'"
     " AND NEW.state <> 'RETIRED' AND (s.host = NEW.host AND s.port = NEW.port"
-    " OR s.system_uuid = NEW.system_uuid OR s.board_uuid = NEW.board_uuid)"
+    " OR s.system_uuid IN (NEW.system_uuid, NEW.board_uuid)"
+    " OR s.board_uuid IN (NEW.system_uuid, NEW.board_uuid))"
 )
 
 

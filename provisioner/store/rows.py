@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from provisioner.errors import ConflictError, ErrorCode
 from provisioner.hardware.inventory import Inventory
 from provisioner.servers.allocation import Allocation, InstanceKey
+from provisioner.servers.identity import one_spelling
 from provisioner.servers.model import ControllerAddress, ControllerIdentity, Nic, ServerRecord
 from provisioner.servers.operation import OperationRecord, Status
 from provisioner.store.codec import fill, plain
@@ -86,9 +87,9 @@ def controller_columns(address: ControllerAddress) -> dict[str, Any]:
 
 
 def identity_columns(identity: ControllerIdentity | None) -> dict[str, Any]:
-    """Who a controller is; its uuid is unique over all servers in use."""
+    """Who a controller is; its uuid is unique over all servers in use, in either byte order."""
     uuid = identity.system_uuid if identity else None
-    return {"identity": plain(identity), "system_uuid": uuid.lower() if uuid else None}
+    return {"identity": plain(identity), "system_uuid": one_spelling(uuid) if uuid else None}
 
 
 def baseline_columns(baseline: Inventory | None) -> dict[str, Any]:
@@ -99,7 +100,7 @@ def baseline_columns(baseline: Inventory | None) -> dict[str, Any]:
     uuid = baseline.system.uuid
     return {
         "baseline": json.dumps(baseline.to_json(), sort_keys=True),
-        "board_uuid": uuid.lower() if uuid else None,
+        "board_uuid": one_spelling(uuid) if uuid else None,
         "cpu_threads": baseline.cpu.threads,
         "memory_bytes": baseline.memory_bytes,
         "gpus": sum(each.is_gpu() for each in baseline.pci),

@@ -70,8 +70,8 @@ SERVER = sa.Table(
     Column("root_disk", JSON, nullable=False),
     Column("driver", Text),
     Column("identity", JSON),
-    Column("system_uuid", Text),  # as the controller says it
-    Column("board_uuid", Text),  # as the agent read it from SMBIOS
+    Column("system_uuid", Text),  # as the controller says it, in one spelling
+    Column("board_uuid", Text),  # as the agent read it from SMBIOS, in the same
     _text("restore_policy"),
     _text("kernel_arguments"),
     _text("console"),
