@@ -12,10 +12,10 @@ from provisioner.operations.conversation import Conversations
 from provisioner.operations.doors import Doors
 from provisioner.operations.housekeeping import Housekeeping, close_lost
 from provisioner.operations.lists import STEPS, follow
-from provisioner.operations.machines import new_operation
 from provisioner.operations.power_loop import PowerLoop
 from provisioner.operations.quarantine import QUARANTINE
 from provisioner.operations.runner import Runner
+from provisioner.operations.steps import new_operation
 from provisioner.servers.model import ServerRecord
 from provisioner.store.waiting import stored
 from provisioner.units import Seconds, ServerName

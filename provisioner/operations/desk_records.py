@@ -22,8 +22,8 @@ from provisioner.operations.desk import (
 )
 from provisioner.operations.doors import Records
 from provisioner.operations.lists import BY_NAME, follow
-from provisioner.operations.machines import new_operation
 from provisioner.operations.rehearsal import Rehearse
+from provisioner.operations.steps import new_operation
 from provisioner.ports.catalogue import ImageRecord
 from provisioner.ports.clock import Clock
 from provisioner.ports.journal import Audit, CallHistory

@@ -20,11 +20,10 @@ from provisioner.operations.desk import (
 from provisioner.operations.desk_records import refuse_held
 from provisioner.operations.doors import Records
 from provisioner.operations.inspect import INSPECT, VERIFY
-from provisioner.operations.machines import new_operation
 from provisioner.operations.quarantine import QUARANTINE, RETIRE
 from provisioner.operations.rehearsal import Rehearse
 from provisioner.operations.release import CLEAN
-from provisioner.operations.steps import StepList
+from provisioner.operations.steps import StepList, new_operation
 from provisioner.ports.clock import Clock
 from provisioner.ports.journal import Audit
 from provisioner.secret import Secret

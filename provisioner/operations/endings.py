@@ -1,7 +1,14 @@
 """From an error in a step to how the operation ends: by whose fault it was. Pure."""
 
-from provisioner.errors import ConflictError, ErrorCode, InputError, OperatorError, RackwrightError
-from provisioner.servers.operation import Outcome
+from provisioner.errors import (
+    ConflictError,
+    ErrorCode,
+    InputError,
+    OperatorError,
+    RackwrightError,
+    TransientError,
+)
+from provisioner.servers.operation import OperationRecord, Outcome
 from provisioner.servers.states import Ending
 
 
@@ -67,3 +74,15 @@ def cannot_tell(step: str, what: str) -> Outcome:
         brief=f"cannot tell whether {step} took place; the server is quarantined",
         detail=what,
     )
+
+
+def failure_of(record: OperationRecord) -> RackwrightError:
+    """Why an operation did not succeed, as the error its caller gets."""
+    code = record.code or ErrorCode.SUPERSEDED
+    brief = record.brief or f"the {record.kind} was {record.status}"
+    kinds: dict[Ending | None, type[RackwrightError]] = {
+        Ending.INPUT: InputError,
+        Ending.OURS: TransientError,
+        None: ConflictError,
+    }
+    return kinds.get(record.ending, OperatorError)(code, brief, record.detail)

@@ -10,21 +10,26 @@ from functools import partial
 from provisioner.errors import ConflictError, ErrorCode, RackwrightError
 from provisioner.operations.bell import EVERY
 from provisioner.operations.doors import Records
-from provisioner.operations.machines import BareMetal, new_operation
+from provisioner.operations.machines import BareMetal
 from provisioner.operations.quarantine import QUARANTINE
 from provisioner.operations.release import RELEASE
 from provisioner.operations.runner import Follow
+from provisioner.operations.steps import new_operation
 from provisioner.ports.clock import Clock
 from provisioner.servers.allocation import Allocation, Phase
-from provisioner.servers.operation import OperationRecord, Outcome
+from provisioner.servers.model import State
+from provisioner.servers.operation import OperationRecord, Outcome, Status
 from provisioner.servers.states import FOLLOWS, Ending, Intent
 from provisioner.store.waiting import stored
-from provisioner.units import OperationId, Seconds, WallSeconds
+from provisioner.units import OperationId, Seconds, ServerName, WallSeconds
 
 log = logging.getLogger(__name__)
 ROUND_S = Seconds(5.0)
 FORGET_EVERY_S = 3600.0
 KEPT_S = 30 * 86400.0
+LOOK_EVERY_S = 60.0
+AGAIN_S = 300.0
+"""From the end of a quarantine that failed to the next try."""
 
 Forget = Callable[[WallSeconds], int]
 """Deletes some of what the durable engine remembers from before that moment; how many."""
@@ -39,6 +44,7 @@ class Housekeeping:
     clock: Clock
     forget: Forget
     _forgot_at: float = 0.0
+    _looked_at: float = 0.0
 
     async def run(self) -> None:
         """For as long as the service lives; a round that fails is tried again."""
@@ -54,6 +60,7 @@ class Housekeeping:
         if self.machines.held:
             return
         await self._forget()
+        await self._quarantine_again()
         for allocation in await stored(self.records.allocations.living):
             reason = self._over(allocation)
             if reason:
@@ -65,6 +72,28 @@ class Housekeeping:
         if now - self._forgot_at >= FORGET_EVERY_S:
             self._forgot_at = now
             await asyncio.to_thread(self.forget, WallSeconds(now - KEPT_S))
+
+    async def _quarantine_again(self) -> None:
+        """A quarantine that failed has left a server perhaps running, perhaps connected (5)."""
+        now = self.clock.wall()
+        if now - self._looked_at < LOOK_EVERY_S:
+            return
+        self._looked_at = now
+        for server in await stored(self.records.servers.servers):
+            if server.state is State.QUARANTINED and await self._is_not_cut_off(server.name):
+                log.warning("quarantined again", extra={"server": server.name})
+                new = new_operation(QUARANTINE, "housekeeping: the last one failed")
+                open_it = partial(self.records.operations.open, server.name, new, now=now)
+                await stored(open_it)
+
+    async def _is_not_cut_off(self, server: ServerName) -> bool:
+        last = await stored(partial(self.records.operations.operations, server=server, most=1))
+        return any(
+            each.kind is Intent.QUARANTINE
+            and each.status is Status.FAILED
+            and self.clock.wall() - (each.ended_at or 0.0) >= AGAIN_S
+            for each in last
+        )
 
     def _over(self, allocation: Allocation) -> str:
         now = self.clock.wall()

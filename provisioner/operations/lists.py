@@ -7,11 +7,10 @@ from types import MappingProxyType
 from provisioner.errors import ErrorCode, OperatorError
 from provisioner.operations.deploy import DEPLOY
 from provisioner.operations.inspect import INSPECT, VERIFY
-from provisioner.operations.machines import new_operation
 from provisioner.operations.power import REBOOT, START, STOP
 from provisioner.operations.quarantine import QUARANTINE, RETIRE
 from provisioner.operations.release import CLEAN, RELEASE
-from provisioner.operations.steps import table_of
+from provisioner.operations.steps import new_operation, table_of
 from provisioner.servers.model import ServerRecord
 from provisioner.servers.operation import NewOperation, OperationRecord, Outcome
 from provisioner.servers.states import FOLLOWS, Intent

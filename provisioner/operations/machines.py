@@ -4,7 +4,6 @@ The rules of each verb are the architecture's ("State of a server"); the page re
 order of an instance's life: reserve, deploy, power, release, observe.
 """
 
-import uuid
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -21,10 +20,11 @@ from provisioner.errors import (
 from provisioner.operations.bell import CLOSED, Bell
 from provisioner.operations.deploy import DEPLOY
 from provisioner.operations.doors import Records
+from provisioner.operations.endings import failure_of
 from provisioner.operations.power import REBOOT, START, STOP
 from provisioner.operations.power_steps import FENCE, FENCED
 from provisioner.operations.release import RELEASE
-from provisioner.operations.steps import StepList
+from provisioner.operations.steps import StepList, new_operation
 from provisioner.operations.view import view_of
 from provisioner.ports.catalogue import ImageRecord
 from provisioner.ports.clock import Clock
@@ -38,8 +38,7 @@ from provisioner.servers.allocation import (
     Phase,
 )
 from provisioner.servers.model import Power, ServerRecord, State
-from provisioner.servers.operation import NewOperation, OperationRecord, Status
-from provisioner.servers.states import Ending
+from provisioner.servers.operation import OperationRecord, Status
 from provisioner.store.waiting import stored
 from provisioner.units import OperationId, WallSeconds
 
@@ -110,7 +109,7 @@ class BareMetal:
             return await self._stop(request, allocation, until)
         running = await self._startable(allocation, request)
         lists = {PowerAct.ON: START, PowerAct.CYCLE: REBOOT}
-        vlans = _vlans(request) if request.networks else _vlans_of(running)
+        vlans = request.vlans() if request.networks else running.vlans()
         record = await self._command(running, lists[act], request, Power.ON, vlans)
         await self._done(record, until)
         await self._known(running)
@@ -193,7 +192,7 @@ class BareMetal:
 
     async def _open_deployment(self, request: InstanceRequest) -> Allocation:
         image = await self._image(request)
-        vlans = _vlans(request)
+        vlans = request.vlans()
         self.check_seed(request)
         kept = await self.reserve(request)
         server = await stored(self.records.servers.server, kept.server)
@@ -397,41 +396,3 @@ class BareMetal:
 
 
 RELEASE_ANSWER_S = 10.0
-
-
-def new_operation(steps: StepList, who: str) -> NewOperation:
-    """An operation of this list, with an id of its own."""
-    return NewOperation(
-        id=OperationId(str(uuid.uuid4())),
-        kind=steps.kind,
-        steps_name=steps.name,
-        steps=steps.names(),
-        who=who,
-    )
-
-
-def failure_of(record: OperationRecord) -> RackwrightError:
-    """Why an operation did not succeed, as the error its caller gets."""
-    code = record.code or ErrorCode.SUPERSEDED
-    brief = record.brief or f"the {record.kind} was {record.status}"
-    kinds: dict[Ending | None, type[RackwrightError]] = {
-        Ending.INPUT: InputError,
-        Ending.OURS: TransientError,
-        None: ConflictError,
-    }
-    return kinds.get(record.ending, OperatorError)(code, brief, record.detail)
-
-
-def _vlans(request: InstanceRequest) -> tuple[int, ...]:
-    missing = [n.nic_uuid for n in request.networks if n.vlan is None]
-    if missing or not request.networks:
-        raise InputError(
-            ErrorCode.VLAN_MISSING,
-            "a network without a VLAN cannot be given to a server: NIC "
-            + (", ".join(missing) or "list is empty"),
-        )
-    return tuple(int(n.vlan) for n in request.networks if n.vlan is not None)
-
-
-def _vlans_of(allocation: Allocation) -> tuple[int, ...]:
-    return tuple(int(n.vlan) for n in allocation.networks if n.vlan is not None)

@@ -3,7 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
-from provisioner.errors import ErrorCode, InputError, OperatorError, RackwrightError
+from provisioner.errors import (
+    ErrorCode,
+    InputError,
+    OperatorError,
+    RackwrightError,
+    TransientError,
+)
 from provisioner.operations.doors import Work
 from provisioner.operations.steps import Step
 from provisioner.ports.network import SwitchPorts
@@ -14,6 +20,7 @@ from provisioner.units import Seconds, Vlan
 QUARANTINED = PortPlacement(placement=Placement.QUARANTINE)
 PROVISIONED = PortPlacement(placement=Placement.PROVISIONING)
 SHUT = PortPlacement(placement=Placement.SHUT)
+SWITCH_AGAIN_S = Seconds(5.0)
 
 
 def quarantine(server: ServerRecord) -> dict[str, PortPlacement]:
@@ -47,12 +54,35 @@ def tenant(server: ServerRecord, vlans: tuple[Vlan, ...]) -> dict[str, PortPlace
 async def place(work: Work, wanted: Mapping[str, PortPlacement]) -> dict[str, Any]:
     """Move the ports and read each back; a port that cannot be seen is recorded as such."""
     return {
-        port: await _place_one(work, work.doors.ports, port, placement)
-        for port, placement in sorted(wanted.items())
+        port: await _place_one(work, port, placement) for port, placement in sorted(wanted.items())
     }
 
 
-async def _place_one(work: Work, ports: SwitchPorts, port: str, wanted: PortPlacement) -> str:
+async def cut_off(work: Work, wanted: Mapping[str, PortPlacement]) -> dict[str, Any]:
+    """As `place`; a port that cannot be moved keeps no other one where it is."""
+    found, first = dict[str, Any](), None
+    for port, placement in sorted(wanted.items()):
+        try:
+            found[port] = await _place_one(work, port, placement)
+        except RackwrightError as error:
+            first = first or error
+    if first is not None:
+        raise first
+    return found
+
+
+async def _place_one(work: Work, port: str, wanted: PortPlacement) -> str:
+    """Again and again while its switch is away, as long as the step has time."""
+    while True:
+        try:
+            return await _try_to_place(work, work.doors.ports, port, wanted)
+        except TransientError:
+            if work.doors.clock.wall() + SWITCH_AGAIN_S >= work.until:
+                raise
+        await work.doors.clock.sleep(SWITCH_AGAIN_S)
+
+
+async def _try_to_place(work: Work, ports: SwitchPorts, port: str, wanted: PortPlacement) -> str:
     text = f"port {port} to {_words(wanted)}"
     try:
         await ports.place(port, wanted)
@@ -79,7 +109,7 @@ def _words(placement: PortPlacement) -> str:
 
 async def shut_all(work: Work) -> dict[str, Any]:
     """Cut the server off: what is left where its controller does not answer."""
-    return await place(work, {nic.port: SHUT for nic in work.server.nics})
+    return await cut_off(work, {nic.port: SHUT for nic in work.server.nics})
 
 
 async def _to_provisioning(work: Work) -> Mapping[str, Any]:
@@ -87,7 +117,14 @@ async def _to_provisioning(work: Work) -> Mapping[str, Any]:
 
 
 async def _to_quarantine(work: Work) -> Mapping[str, Any]:
-    return await place(work, quarantine(work.server))
+    return await cut_off(work, quarantine(work.server))
+
+
+async def _at_rest(work: Work) -> Mapping[str, Any]:
+    """Quarantine; but what was found running and was never ours stays as it was found (13)."""
+    if work.server.found_on and work.server.baseline is None:
+        return {"untouched": "found switched on, and never provided"}
+    return await _to_quarantine(work)
 
 
 async def _to_tenant(work: Work) -> Mapping[str, Any]:
@@ -105,6 +142,6 @@ async def _to_nowhere(work: Work) -> Mapping[str, Any]:
 PORT_S = Seconds(120.0)
 TO_PROVISIONING = Step(name="port-to-provisioning", act=_to_provisioning, limit=PORT_S)
 TO_QUARANTINE = Step(name="port-to-quarantine", act=_to_quarantine, limit=PORT_S)
-AT_REST = Step(name="port-at-rest", act=_to_quarantine, limit=PORT_S)
+AT_REST = Step(name="port-at-rest", act=_at_rest, limit=PORT_S)
 TO_TENANT = Step(name="port-to-tenant", act=_to_tenant, limit=PORT_S)
 TO_NOWHERE = Step(name="port-to-nowhere", act=_to_nowhere, limit=PORT_S)

@@ -130,6 +130,8 @@ class PowerLoop:
         busy = await self._with_operation()
         for name in on:
             server = await stored(self._servers.server, name)
+            if server.power.at > readings[name].at:  # a newer look has overtaken it (8)
+                continue
             if is_stray(server) and name not in busy:
                 log.warning("%s runs without an owner and is dirty", name, extra={"server": name})
                 await self._tell_of(server)

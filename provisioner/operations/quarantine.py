@@ -25,15 +25,7 @@ async def _off_or_unknown(work: Work) -> Mapping[str, Any]:
     return await power_steps.remember(work, reading)
 
 
-async def _out_of_service(work: Work) -> Mapping[str, Any]:
-    """Cut off; but what was found running and was never ours stays as it was found (13)."""
-    if work.server.found_on and work.server.baseline is None:
-        return {"untouched": "found switched on, and never provided"}
-    return await port_steps.place(work, port_steps.quarantine(work.server))
-
-
 OFF_OR_UNKNOWN = Step(name="off-or-unknown", act=_off_or_unknown, limit=Seconds(180.0))
-OUT_OF_SERVICE = Step(name="out-of-service", act=_out_of_service, limit=port_steps.PORT_S)
 
 QUARANTINE = StepList(
     name="quarantine/1",
@@ -41,4 +33,4 @@ QUARANTINE = StepList(
     steps=(OFF_OR_UNKNOWN, port_steps.TO_NOWHERE, boot_steps.WITHDRAW),
 )
 
-RETIRE = StepList(name="retire/1", kind=Intent.RETIRE, steps=(OUT_OF_SERVICE,))
+RETIRE = StepList(name="retire/1", kind=Intent.RETIRE, steps=(port_steps.AT_REST,))

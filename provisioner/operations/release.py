@@ -3,10 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
+from provisioner.errors import ErrorCode, OperatorError
 from provisioner.operations import boot_steps, port_steps, power_steps, wipe_steps
 from provisioner.operations.deploy import AGENT_ENDS
 from provisioner.operations.doors import Work
 from provisioner.operations.steps import Step, StepList
+from provisioner.operations.talk import talk
+from provisioner.servers.model import Power
 from provisioner.servers.states import Intent
 from provisioner.store.waiting import stored
 from provisioner.units import Seconds
@@ -28,9 +31,32 @@ async def _rest(work: Work) -> Mapping[str, Any]:
     left = since + hold - work.doors.clock.wall()
     if left > 0:
         await work.doors.clock.sleep(Seconds(left))
-    return {"off_s": round(work.doors.clock.wall() - since)}
+    off_s = round(work.doors.clock.wall() - since)
+    await _still_off(work)
+    return {"off_s": off_s}
 
 
+async def _still_off(work: Work) -> None:
+    """The evidence says so, and the port leads to us next (5).
+
+    Raises:
+        OperatorError: POWER_NOT_REACHED: it was switched on meanwhile, or nobody can say.
+    """
+    while True:
+        async with talk(work) as controller:
+            reading = await controller.power(until=work.until)
+        if reading.power is Power.OFF:
+            return
+        if reading.power is Power.ON or work.doors.clock.wall() + LOOK_AGAIN_S >= work.until:
+            raise OperatorError(
+                ErrorCode.POWER_NOT_REACHED,
+                f"{work.server.name} had to rest without power and is {reading.power}",
+                reading.why,
+            )
+        await work.doors.clock.sleep(LOOK_AGAIN_S)
+
+
+LOOK_AGAIN_S = Seconds(5.0)
 SECRETS = Step(name="secrets", act=_secrets, limit=Seconds(60.0))
 REST = Step(
     name="rest",

@@ -1,13 +1,15 @@
 """A step: one name in a list, one act that is safe to repeat."""
 
+import uuid
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from provisioner.config import Times
 from provisioner.operations.doors import Work
+from provisioner.servers.operation import NewOperation
 from provisioner.servers.states import Intent
-from provisioner.units import Seconds
+from provisioner.units import OperationId, Seconds
 
 Act = Callable[[Work], Awaitable[Mapping[str, Any]]]
 """Changes the world until it is so; answers what later steps need (JSON values, no secret)."""
@@ -66,3 +68,14 @@ def table_of(lists: tuple[StepList, ...]) -> Mapping[str, Step]:
             if table.setdefault(step.name, step) is not step:
                 raise ValueError(f"two steps are called {step.name}")
     return table
+
+
+def new_operation(steps: StepList, who: str) -> NewOperation:
+    """An operation of this list, with an id of its own."""
+    return NewOperation(
+        id=OperationId(str(uuid.uuid4())),
+        kind=steps.kind,
+        steps_name=steps.name,
+        steps=steps.names(),
+        who=who,
+    )

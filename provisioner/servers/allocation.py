@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from provisioner.errors import ErrorCode
+from provisioner.errors import ErrorCode, InputError
 from provisioner.secret import Secret
 from provisioner.servers.model import Power
 from provisioner.units import (
@@ -85,6 +85,21 @@ class InstanceRequest:
     password: Secret | None = None
     truth: str = "not asked"
 
+    def vlans(self) -> tuple[int, ...]:
+        """One for each network, in their order.
+
+        Raises:
+            InputError: VLAN_MISSING.
+        """
+        missing = [each.nic_uuid for each in self.networks if each.vlan is None]
+        if missing or not self.networks:
+            raise InputError(
+                ErrorCode.VLAN_MISSING,
+                "a network without a VLAN cannot be given to a server: NIC "
+                + (", ".join(missing) or "list is empty"),
+            )
+        return tuple(int(each.vlan) for each in self.networks if each.vlan is not None)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
@@ -132,6 +147,10 @@ class Allocation:
     off_confirmed: bool = False
     needs_reseed: bool = False
     truth: str = "not asked"
+
+    def vlans(self) -> tuple[int, ...]:
+        """Of the networks that are remembered, in their order."""
+        return tuple(int(each.vlan) for each in self.networks if each.vlan is not None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 import provisioner
-from provisioner.operations.machines import new_operation
 from provisioner.operations.power import START
 from provisioner.operations.power_loop import PowerLoop, is_stray
 from provisioner.operations.quarantine import QUARANTINE
 from provisioner.operations.release import CLEAN, RELEASE
+from provisioner.operations.steps import new_operation
 from provisioner.ports.controllers import BootDevice, PowerAct
 from provisioner.servers.allocation import Phase
 from provisioner.servers.model import ControllerDriver, Placement, Power, State

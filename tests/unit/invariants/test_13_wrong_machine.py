@@ -9,7 +9,7 @@ from provisioner.hardware.inventory import Card
 from provisioner.operations import desk, desk_records, desk_servers
 from provisioner.operations.housekeeping import close_lost
 from provisioner.operations.inspect import INSPECT, VERIFY
-from provisioner.operations.lists import LISTS, follow
+from provisioner.operations.lists import follow
 from provisioner.operations.quarantine import RETIRE
 from provisioner.operations.release import CLEAN
 from provisioner.ports.controllers import PowerAct
@@ -211,13 +211,6 @@ def test_the_facts_are_compared_before_the_first_destructive_order_of_a_deployme
     world.walk()
     assert world.operation(deployment).code == "FACTS_DIFFER"
     assert "write_image" not in world.agents["s1"].done
-
-
-@pytest.mark.parametrize("steps", LISTS, ids=lambda each: each.name)
-def test_no_list_has_a_destructive_step_before_the_comparison(steps):
-    names = steps.names()
-    for name in {"write-image", "write-seed", "boot-order", "mark", "erase"} & set(names):
-        assert names.index("same-machine") < names.index(name)
 
 
 def test_a_nonce_that_the_machine_does_not_read_stops_the_operation(active):

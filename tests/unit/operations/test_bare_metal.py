@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from provisioner.errors import ErrorCode, RackwrightError
-from provisioner.operations.machines import new_operation
 from provisioner.operations.power import START
 from provisioner.operations.quarantine import QUARANTINE
 from provisioner.operations.release import RELEASE
+from provisioner.operations.steps import new_operation
 from provisioner.ports.controllers import PowerAct
 from provisioner.servers.allocation import Phase
 from provisioner.servers.model import Maintenance, Placement, Power, PowerReading, State

@@ -6,8 +6,8 @@ import pytest
 
 from provisioner.errors import ErrorCode
 from provisioner.operations.lists import BY_NAME, follow
-from provisioner.operations.machines import new_operation
 from provisioner.operations.quarantine import QUARANTINE
+from provisioner.operations.steps import new_operation
 from provisioner.ports.controllers import BootDevice
 from provisioner.servers.model import Placement, Power, State
 from provisioner.servers.operation import Status

@@ -7,10 +7,10 @@ import pytest
 from provisioner.errors import InputError, RackwrightError
 from provisioner.operations.desk import PlannedCall
 from provisioner.operations.inspect import INSPECT, VERIFY
-from provisioner.operations.machines import new_operation
 from provisioner.operations.quarantine import QUARANTINE, RETIRE
 from provisioner.operations.rehearsal import CallsNoted, Rehearsal
 from provisioner.operations.release import CLEAN
+from provisioner.operations.steps import new_operation
 from provisioner.servers.model import ControllerDriver, ControllerProtocol, Power
 from provisioner.testing import store
 from tests.unit.operations import causes as c

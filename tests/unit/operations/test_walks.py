@@ -64,6 +64,7 @@ RELEASE = [
     *OFF_AGAIN,
     *IS_OFF,
     "port: port tap-s1 to quarantine",
+    *IS_OFF,  # after its rest
     "port: port tap-s1 to provisioning",
     *NETWORK_BOOT,
     *IS_OFF,

@@ -21,8 +21,9 @@ from provisioner.operations.conversation import Conversations
 from provisioner.operations.doors import Doors, Records, Site
 from provisioner.operations.housekeeping import Housekeeping
 from provisioner.operations.lists import STEPS, follow
-from provisioner.operations.machines import BareMetal, new_operation
+from provisioner.operations.machines import BareMetal
 from provisioner.operations.runner import Runner
+from provisioner.operations.steps import new_operation
 from provisioner.ports.catalogue import ImageRecord
 from provisioner.ports.controllers import BootDevice, PowerAct
 from provisioner.ramdisk.record import RamdiskRecord
