@@ -26,6 +26,7 @@ from provisioner.lab.layout import (
     Layout,
     ServerSpec,
 )
+from provisioner.lab.probes import wait_for_socket
 from provisioner.lab.rack import Rack
 from provisioner.lab.services import ServiceStart, start_service, stop_service
 from provisioner.ramdisk.build import build, shipped_lock
@@ -37,6 +38,7 @@ IMAGES = {"ubuntu-24.04-cuda": "tiny", "tiny": "tiny"}
 """Names that the pool's map knows from the beginning; the first is the recordings'."""
 DEBIAN = "debian-12"
 ROOT = Path(__file__).parents[2]
+START_S = 30.0
 SETTLE_S = 45
 """The rack's machines are up within half a minute; a real board needs longer."""
 
@@ -142,6 +144,8 @@ class LabSite:
             self.service_start(),
             environ=self._environ(),
         )
+        for socket in (self.operators, Path(self.service_start().extension)):
+            wait_for_socket(socket, what="the service", within_s=START_S)
 
     def stop_serving(self) -> None:
         """End it cleanly."""

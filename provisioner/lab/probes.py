@@ -7,6 +7,8 @@ place; the callers pair them.
 import contextlib
 import socket
 import time
+from collections.abc import Callable
+from pathlib import Path
 
 from provisioner.errors import ErrorCode, OperatorError
 from provisioner.lab.commands import attempt
@@ -40,17 +42,32 @@ def tcp_answers(namespace: str, address: str, port: int, *, within_s: float = 2.
     return inside(namespace, connect)
 
 
+def socket_answers(path: Path) -> bool:
+    """Whether a connection to a Unix socket is accepted: one of a dead process stays behind."""
+    with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as probe:
+        probe.connect(str(path))
+        return True
+    return False
+
+
 def wait_for_tcp(namespace: str, address: str, port: int, *, what: str, within_s: float) -> None:
     """Return once it answers.
 
     Raises:
         OperatorError: LAB: it did not in time.
     """
+    where = f"{what} does not answer at {address} port {port}"
+    _wait(lambda: tcp_answers(namespace, address, port, within_s=1.0), where, within_s)
+
+
+def wait_for_socket(path: Path, *, what: str, within_s: float) -> None:
+    """The same for a Unix socket."""
+    _wait(lambda: socket_answers(path), f"{what} does not answer at {path}", within_s)
+
+
+def _wait(answers: Callable[[], bool], silence: str, within_s: float) -> None:
     deadline = time.monotonic() + within_s
-    while not tcp_answers(namespace, address, port, within_s=1.0):
+    while not answers():
         if time.monotonic() > deadline:
-            raise OperatorError(
-                ErrorCode.LAB,
-                f"{what} does not answer at {address} port {port} within {within_s:.0f} s",
-            )
+            raise OperatorError(ErrorCode.LAB, f"{silence} within {within_s:.0f} s")
         time.sleep(0.05)
