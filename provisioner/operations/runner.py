@@ -59,7 +59,7 @@ class Runner:
     """Does steps for the durable engine.
 
     Attributes:
-        grace_s: After a start, a step begun before it has at least this long until it may fail.
+        grace_s: After a start, an open step has at least this long before it may fail.
         started: When this process began to run steps.
         watch: None: nobody counts.
     """
@@ -141,10 +141,8 @@ class Runner:
         )
 
     def _until(self, step: Step, effect: Effect) -> WallSeconds:
-        ends = WallSeconds(effect.begun + step.limit + step.waits(self.doors.site.times))
-        if effect.begun >= self.started:
-            return ends
-        return WallSeconds(max(ends, self.started + self.grace_s))
+        limit = step.limit + step.waits(self.doors.site.times)
+        return WallSeconds(max(effect.begun + limit, self.started + self.grace_s))
 
     async def _outcome(self, operation: OperationId, name: str, error: RackwrightError) -> Outcome:
         begun = await stored(self.doors.records.effects.effects, operation)
