@@ -64,7 +64,7 @@ class Machine:
         """As it stands in a manifest."""
         return {
             "name": self.name,
-            "pool": "a",
+            "pool": "faults" if self.name.startswith("f") else "a",
             "controller": {
                 "protocol": self.protocol,
                 "address": f"{self.name}.rack",

@@ -23,6 +23,8 @@ from tests.service.faults.rack import Rack
 PROGRAM = Path(__file__).with_name("serve_on_fakes.py")
 ROOT = PROGRAM.parents[3]
 IMAGES = {"ubuntu-24.04-cuda": "tiny", "tiny": "tiny"}
+POOL_OF_FAULTS = "faults"
+"""Of machines whose names begin with f; all others are in pool a."""
 WAIT = 120
 """Seconds that the management server gives, where a test does not say."""
 QUICK = {
@@ -223,6 +225,7 @@ isolation = "fakes"
         }
         self.client.ask("PUT", "/v1/images/tiny", image)
         self.client.ask("PUT", "/v1/pools/a", {"images": IMAGES})
+        self.client.ask("PUT", f"/v1/pools/{POOL_OF_FAULTS}", {"images": IMAGES})
         for machine in self.rack.machines.values():
             body = {"server": machine.entry(), "password": machine.board.password}
             self.client.ask("POST", "/v1/servers", body)
