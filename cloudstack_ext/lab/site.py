@@ -9,8 +9,9 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from provisioner.errors import ErrorCode, OperatorError
@@ -39,7 +40,7 @@ IMAGES = {"ubuntu-24.04-cuda": "tiny", "tiny": "tiny"}
 DEBIAN = "debian-12"
 ROOT = Path(__file__).parents[2]
 START_S = 30.0
-SETTLE_S = 45
+TIMES: Mapping[str, float] = MappingProxyType({"proof_settle_s": 45})
 """The rack's machines are up within half a minute; a real board needs longer."""
 
 
@@ -49,10 +50,12 @@ class LabSite:
 
     Attributes:
         say: Told one line a stage, with its seconds.
+        times: The service's times that are not its defaults.
     """
 
     rack: Rack
     say: Say
+    times: Mapping[str, float] = field(default_factory=lambda: TIMES)
 
     @classmethod
     def of(cls, environ: Mapping[str, str], say: Say) -> "LabSite":
@@ -255,6 +258,7 @@ class LabSite:
 
     def _settings(self) -> str:
         paths, folder = self.rack.paths, self.rack.paths.service
+        times = "\n".join(f"{name} = {seconds}" for name, seconds in self.times.items())
         return f"""# The lab's configuration; written at each start.
 version = 1
 
@@ -290,7 +294,7 @@ adapter = "rack"
 namespace = "{self.rack.layout.rack}"
 
 [times]
-proof_settle_s = {SETTLE_S}
+{times}
 """
 
 
