@@ -13,6 +13,10 @@ from provisioner.units import OperationId, ServerName
 log = logging.getLogger(__name__)
 
 CONSOLE = "console.log"
+TOKEN_WORD = b"rackwright.token="
+TOKEN = re.compile(rb"(rackwright\.token=)[^\s\0]+(?=[\s\0])")
+ENDS_WORD = re.compile(rb"[\s\0]")
+LONGEST_TOKEN = 256
 
 
 class Keepsakes(Protocol):
@@ -49,11 +53,45 @@ class Consoles:
             task.cancel()
 
     async def _listen(self, operation: OperationId, stream: AsyncIterator[bytes]) -> None:
+        mask = TokenMask()
         try:
             async for part in stream:
-                await asyncio.to_thread(self.kept.append, operation, CONSOLE, part)
-        except RackwrightError as error:
+                await self._keep(operation, mask.pass_on(part))
+            await self._keep(operation, mask.rest())
+        except (RackwrightError, OSError) as error:  # no console ends an operation
             log.info("console: %s", error, extra={"operation": operation})
+
+    async def _keep(self, operation: OperationId, part: bytes) -> None:
+        if part:
+            await asyncio.to_thread(self.kept.append, operation, CONSOLE, part)
+
+
+class TokenMask:
+    """Boot tokens out of a stream: a kernel that is told to be loud shows its command line."""
+
+    def __init__(self) -> None:
+        self._held = b""
+
+    def pass_on(self, part: bytes) -> bytes:
+        """What may be kept by now; what may become a token is held back."""
+        whole = TOKEN.sub(rb"\1***", self._held + part)
+        at = len(whole) - _open_word(whole)
+        self._held = whole[at:]
+        return whole[:at] if len(self._held) <= LONGEST_TOKEN else whole[:at] + self.rest()
+
+    def rest(self) -> bytes:
+        """At the end of the stream."""
+        held, self._held = self._held, b""
+        return held[: len(TOKEN_WORD)] + (b"***" if len(held) > len(TOKEN_WORD) else b"")
+
+
+def _open_word(text: bytes) -> int:
+    """How many bytes at the end are the beginning of a token's word, or all of it so far."""
+    at = text.rfind(TOKEN_WORD)
+    if at >= 0 and not ENDS_WORD.search(text, at):
+        return len(text) - at
+    lengths = range(min(len(TOKEN_WORD) - 1, len(text)), 0, -1)
+    return next((n for n in lengths if text.endswith(TOKEN_WORD[:n])), 0)
 
 
 def last_lines(kept: Keepsakes, operation: OperationId, most: int = 20) -> str:
