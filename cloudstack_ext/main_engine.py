@@ -3,7 +3,9 @@
 import asyncio
 import logging
 import threading
+from collections.abc import Callable, Coroutine
 from functools import partial
+from typing import Any
 
 from cloudstack_ext.main_outside import MakeOutside
 from cloudstack_ext.main_parts import Parts
@@ -24,12 +26,17 @@ log = logging.getLogger(__name__)
 
 
 class Engine:
-    """The loop of operations, in a thread of its own."""
+    """The loop of operations, in a thread of its own.
+
+    Attributes:
+        failure: What ended it, other than `stop`: half a service is none, so it ends whole.
+    """
 
     def __init__(self, parts: Parts, make_outside: MakeOutside) -> None:
         self._parts, self._make_outside = parts, make_outside
         self._ready = threading.Event()
-        self._failure: BaseException | None = None
+        self.failure: BaseException | None = None
+        self._tell: Callable[[], object] = lambda: None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stopping: asyncio.Event | None = None
         self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
@@ -43,8 +50,14 @@ class Engine:
         """
         self._thread.start()
         self._ready.wait()
-        if self._failure is not None:
-            raise self._failure
+        if self.failure is not None:
+            raise self.failure
+
+    def when_it_fails(self, tell: Callable[[], object]) -> None:
+        """Told from the engine's thread, or at once where it has failed already."""
+        self._tell = tell
+        if self.failure is not None:
+            tell()
 
     def stop(self) -> None:
         """Let go of everything; what is open goes on at the next start."""
@@ -67,8 +80,9 @@ class Engine:
         try:
             asyncio.run(self._live())
         except BaseException as error:
-            self._failure = error
+            self.failure = error
             log.exception("the engine ended")
+            self._tell()
         finally:
             self._ready.set()
 
@@ -89,12 +103,23 @@ class Engine:
                 forget=parts.durable.forget,
             )
             loops.append(housekeeping.run())
+        try:
+            await self._live_on(loops)
+        finally:
+            if not parts.held:
+                await asyncio.to_thread(parts.durable.stop)
+
+    async def _live_on(self, loops: list[Coroutine[Any, Any, None]]) -> None:
+        """Until stopped; raises what ends one of the loops, none of which ends by itself."""
+        assert self._stopping is not None
+        stopped = asyncio.ensure_future(self._stopping.wait())
         running = [asyncio.ensure_future(each) for each in loops]
-        await self._stopping.wait()
+        await asyncio.wait([stopped, *running], return_when=asyncio.FIRST_COMPLETED)
+        ended = [each for each in running if each.done()]
         for each in running:
             each.cancel()
-        if not parts.held:
-            await asyncio.to_thread(parts.durable.stop)
+        for each in ended:
+            await each
 
     async def _launch(self, doors: Doors) -> None:
         """What was in flight goes on, in this loop; a held service only looks (invariant 16)."""

@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 
 
 def run(settings: Settings, make_outside: MakeOutside = outside_of) -> None:
-    """Serve until SIGTERM or SIGINT; the process ends here.
+    """Serve until SIGTERM or SIGINT; the process ends here, with 1 where its engine failed.
 
     Args:
         settings: As configured.
@@ -49,10 +49,11 @@ def run(settings: Settings, make_outside: MakeOutside = outside_of) -> None:
     parts.database.close()
     # a library's thread that hangs at a controller must not keep a stopped service alive
     logging.shutdown()
-    os._exit(0)
+    os._exit(0 if engine.failure is None else 1)
 
 
 async def _listen(parts: Parts, engine: Engine) -> None:
-    stopping = asyncio.Event()
+    stopping, loop = asyncio.Event(), asyncio.get_running_loop()
     stop_on_signals(stopping)
+    engine.when_it_fails(lambda: loop.call_soon_threadsafe(stopping.set))
     await serve(listeners(parts, engine, stopping), stopping=stopping)

@@ -6,14 +6,18 @@ from the listeners' loop while waiters sit in the engine's, hence the loop with 
 """
 
 import asyncio
+import logging
 from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import partial
 
+from provisioner.errors import RackwrightError
 from provisioner.ports.clock import Clock
 from provisioner.ports.operations import Effects, Operations
 from provisioner.store.waiting import stored
 from provisioner.units import MonotonicSeconds, OperationId, Seconds, WallSeconds
+
+log = logging.getLogger(__name__)
 
 CLOSED = "closed"
 """The arrival that every operation has in the end; it has no row of its own."""
@@ -89,9 +93,12 @@ class Bell:
         self._wake({key for key in waiting if key in arrivals or key[0] not in still_open})
 
     async def run(self) -> None:
-        """Rounds for as long as the service lives."""
+        """Rounds for as long as the service lives; one that fails is tried again."""
         while True:
-            await self.round()
+            try:
+                await self.round()
+            except RackwrightError as error:
+                log.warning("bell: %s", error)
             await self.clock.sleep(Seconds(1.0))
 
     async def _there(self, operation: OperationId, what: str) -> bool:

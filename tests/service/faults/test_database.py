@@ -250,3 +250,15 @@ def test_while_the_service_is_down_status_is_unknown_and_the_others_wait(site, c
     assert waiting.result().exit == 0
     assert site.rack.log.count("s1 power soft-off") == 1
     assert not site.rack["s1"].is_on()
+
+
+def test_a_service_that_has_lost_a_part_of_itself_ends_as_a_whole(site):
+    """Half a service would answer for ever from what it knew last; systemd starts a whole one."""
+    site.start()
+    with closing(sqlite3.connect(site.state / "rackwright.db")) as other:
+        other.execute("ALTER TABLE reading RENAME TO gone")
+        assert site.process.wait(30) == 1
+        assert not site.is_up()
+        other.execute("ALTER TABLE gone RENAME TO reading")
+    site.start()
+    assert site.call("prepare", "one").exit == 0
