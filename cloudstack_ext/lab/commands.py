@@ -27,7 +27,11 @@ def _silent(_line: str) -> None:
 
 
 def _up(say: Say) -> None:
-    _site(say).up()
+    from cloudstack_ext.lab.demo import OWN
+
+    site = _site(say)
+    (site.rack.paths.state / OWN).unlink(missing_ok=True)  # from now on somebody's lab
+    site.up()
 
 
 def _down(say: Say) -> None:

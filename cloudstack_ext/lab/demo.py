@@ -4,6 +4,7 @@ One line a stage with its seconds, a bar of what agents acknowledged, a closing 
 non-zero when anything is not as it must be.
 """
 
+import fcntl
 import os
 import signal
 import sys
@@ -16,10 +17,12 @@ from dataclasses import dataclass, field
 from cloudstack_ext.lab.site import DEBIAN, LabSite
 from cloudstack_ext.lab.stages import TINY, MainJob, Stage
 from provisioner.cli.progress import reporting
-from provisioner.errors import RackwrightError
+from provisioner.errors import ErrorCode, OperatorError, RackwrightError
 
 LOOK_S = 1.0
 RULE = "-" * 72
+OWN = "of-the-demo"
+"""Lies in the rack's folder: what is left of a killed demo may be thrown away, a lab may not."""
 
 
 @dataclass(slots=True)
@@ -52,12 +55,15 @@ class Screen:
 
             def follow() -> None:
                 while not ended:
-                    open_now = self.site.ask("operation", "list", "--open")["operations"]
+                    time.sleep(LOOK_S)
+                    try:
+                        open_now = self.site.ask("operation", "list", "--open")["operations"]
+                    except RackwrightError:  # the stage itself says what is wrong
+                        continue
                     sums = [each["progress_bytes"] for each in open_now]
                     done, total = (sum(each[n] for each in sums) for n in (0, 1))
                     names = " and ".join(f"{e['server']} {e['kind']}" for e in open_now)
                     report(names or "waiting", done, total)
-                    time.sleep(LOOK_S)
 
             running = pool.submit(follow)
             try:
@@ -80,23 +86,51 @@ def main(words: list[str]) -> int:
     """Run it; 0 when everything is as it must be."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     site = LabSite.of(os.environ, say)
-    screen = Screen(site=site)
-    site.rack.forget()
     try:
-        images = (TINY, TINY if "--quick" in words else DEBIAN)
-        for stage in MainJob(site=site, images=images).stages():
-            screen.show(stage)
+        with _alone(site):
+            return _run(site, words)
     except RackwrightError as error:
         say(f"{error}\n{error.detail}".rstrip())
         return error.exit_code
     except KeyboardInterrupt:
-        say("interrupted; cleaning up")
+        say("interrupted; everything is taken down")
         return 130
+
+
+def _run(site: LabSite, words: list[str]) -> int:
+    screen = Screen(site=site)
+    images = (TINY, TINY if "--quick" in words else DEBIAN)
+    try:
+        for stage in MainJob(site=site, images=images).stages():
+            screen.show(stage)
     finally:
         if "--keep" not in words:
             site.down()
     say(screen.table())
     return 0
+
+
+@contextmanager
+def _alone(site: LabSite) -> Iterator[None]:
+    """A rack from nothing; never at the cost of a lab that somebody has up.
+
+    Raises:
+        OperatorError: LAB: another demo runs, or a lab is up that is not a demo's leftover.
+    """
+    paths = site.rack.paths
+    paths.cache.mkdir(parents=True, exist_ok=True)
+    with (paths.cache / "demo.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise OperatorError(ErrorCode.LAB, "another demo is running") from error
+        if site.rack.processes() and not (paths.state / OWN).exists():
+            text = "a lab is up, and the demo begins from nothing: ./dev lab down ends it"
+            raise OperatorError(ErrorCode.LAB, text)
+        site.rack.forget()
+        paths.state.mkdir(parents=True)
+        (paths.state / OWN).touch()
+        yield
 
 
 if __name__ == "__main__":
