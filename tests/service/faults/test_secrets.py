@@ -66,7 +66,7 @@ def on_disk(site):
     keys = {"secrets.key", "evidence.key", "ca.key", "server.key"}
     files = [each for each in site.folder.rglob("*") if each.is_file() and each.name not in keys]
     files = [each for each in files if "payloads" not in each.parts]  # CloudStack's own
-    assert any(each.name == "console.log" for each in files)
+    assert any(each.name == "boot.ipxe" for each in files)
     return b"\n".join(each.read_bytes() for each in files)
 
 
@@ -83,14 +83,17 @@ def test_nothing_that_is_secret_is_left_behind_or_shown(loud):
     with ThreadPoolExecutor(1) as pool:
         create = pool.submit(loud.send, "create", payload("create"))
         held.wait()
-        shown = [on_disk(loud), of_the_process(loud.process.pid)]  # while the seed is kept
-        held.let_go()
+        try:
+            shown = [on_disk(loud), of_the_process(loud.process.pid)]  # while the seed is kept
+        finally:
+            held.let_go()
         answers = [create.result(), loud.send("delete", payload("delete"))]
     assert [each.exit for each in answers] == [0, 0]
     loud.until_state("s1", "AVAILABLE")
     shown += [on_disk(loud), *(json.dumps(each.body).encode() for each in answers)]
     for (operation,) in loud.rows("SELECT id FROM operation"):
         shown.append(json.dumps(loud.client.ask("GET", f"/v1/operations/{operation}")).encode())
+    assert '"level": "debug"' in loud.log()
     whole = b"\n".join(shown)
     assert instance_of("one").uuid.encode() in whole  # what is looked for would be found
     assert len(tokens) == 2
