@@ -10,9 +10,15 @@ import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Protocol
+from typing import Protocol, TypeVar
 
-from provisioner.errors import ConflictError, ErrorCode, OperatorError, RackwrightError
+from provisioner.errors import (
+    ConflictError,
+    ErrorCode,
+    OperatorError,
+    RackwrightError,
+    TransientError,
+)
 from provisioner.operations.consoles import last_lines
 from provisioner.operations.dhcp_lines import keep_dhcp
 from provisioner.operations.doors import Doors, Work
@@ -28,9 +34,10 @@ from provisioner.servers.operation import (
 )
 from provisioner.servers.states import Ending
 from provisioner.store.waiting import stored
-from provisioner.units import OperationId, WallSeconds
+from provisioner.units import OperationId, Seconds, WallSeconds
 
 log = logging.getLogger(__name__)
+T = TypeVar("T")
 
 DONE, FAILED = "done", "failed"
 MOST_BEGINNINGS = 5
@@ -84,25 +91,41 @@ class Runner:
         operation = OperationId(identifier)
         try:
             return await self._run(operation, self.steps[name])
-        except RackwrightError as error:
-            if error.code in GONE:
-                await self._leave(operation)
-                return FAILED
-            outcome = await self._outcome(operation, name, error)
         except Exception as error:
-            log.exception("step %s", name, extra={"operation": identifier})
-            what = "".join(traceback.format_exception_only(error)).strip()
-            outcome = cannot_tell(name, what)
+            if not isinstance(error, RackwrightError):
+                log.exception("step %s", name, extra={"operation": identifier})
+            failure = error
+        try:
+            await self._fail(operation, name, failure)
+        except Exception as error:
+            # the guards refuse this end, so the records are not what they seemed to be
+            log.exception("end of step %s", name, extra={"operation": identifier})
+            await self._quarantine(operation, name, error)
+        return FAILED
+
+    async def _fail(self, operation: OperationId, name: str, failure: Exception) -> None:
+        if not isinstance(failure, RackwrightError):
+            outcome = cannot_tell(name, _in_words(failure))
+        elif failure.code in GONE:
+            await self._leave(operation)
+            return
+        else:
+            outcome = await self._outcome(operation, name, failure)
         await self._note_failed(operation, name)
         await self._end(operation, await self._with_console(operation, outcome))
-        return FAILED
+
+    async def _quarantine(self, operation: OperationId, name: str, failure: Exception) -> None:
+        try:
+            await self._end(operation, cannot_tell(name, _in_words(failure)))
+        except Exception:  # the next start finds it open and closes it
+            log.exception("operation stays open", extra={"operation": operation})
 
     async def _run(self, operation: OperationId, step: Step) -> str:
         records, clock = self.doors.records, self.doors.clock
         begin = partial(
             records.effects.begin, operation, step.name, now=clock.wall(), dirties=step.dirties
         )
-        effect = await stored(begin)
+        effect = await self._patiently(begin)
         record = await stored(records.operations.operation, operation)
         if effect.done is None:
             work = await self._work(record, step, effect)
@@ -110,7 +133,7 @@ class Runner:
             async with asyncio.timeout(max(0.0, work.until - clock.wall()) + LAST_WORD_S):
                 found = await step.act(work)
             finish = partial(records.effects.finish, operation, step.name, found, now=clock.wall())
-            await stored(finish)
+            await self._patiently(finish)
             self._note_stage(record, step.name, DONE, clock.wall() - effect.begun)
         if step.name == record.steps[-1]:
             await self._end(operation, Outcome(ending=Ending.DONE))
@@ -176,10 +199,19 @@ class Runner:
                     self.follow(record, outcome),
                     now=now,
                 )
-                await stored(close)
+                await self._patiently(close)
             except ConflictError as error:  # superseded in this very moment: theirs now
                 log.info("operation had ended: %s", error, extra=_fields(record))
         await self._leave(operation)
+
+    async def _patiently(self, call: Callable[[], T]) -> T:
+        """However long the database is away: what was done is not undone for that."""
+        while True:
+            try:
+                return await stored(call)
+            except TransientError as error:
+                log.warning("waiting for the database: %s", error)
+            await self.doors.clock.sleep(DATABASE_AGAIN_S)
 
     async def _leave(self, operation: OperationId) -> None:
         """It has ended, by us or by somebody else: nobody listens or waits for it any more."""
@@ -201,6 +233,11 @@ class Runner:
                 self._note_stage(record, step, FAILED, self.doors.clock.wall() - effect.begun)
 
 
+def _in_words(error: Exception) -> str:
+    return "".join(traceback.format_exception_only(error)).strip()
+
+
+DATABASE_AGAIN_S = Seconds(5.0)
 LAST_WORD_S = 30.0
 """Steps keep their own deadlines and say why; this cuts one that does not."""
 
