@@ -85,6 +85,13 @@ class FakeAgent:
         if power is Power.ON and self.machine.booted_from[-1] is BootDevice.NETWORK:
             self._life = asyncio.get_running_loop().create_task(self._live())
 
+    async def go_on(self) -> None:
+        """Its machine runs already, and so did it, in another memory than this one."""
+        boot = self.boots.boot_of_mac(self.record().provisioning_nic().mac)
+        told = boot is not None and boot.called_in_at is not None
+        again = self._serve(boot) if boot is not None and told else self._live()
+        self._life = asyncio.get_running_loop().create_task(again)
+
     async def _live(self) -> None:
         await self._sleep(self.boots_s)
         nic = self.record().provisioning_nic()
@@ -92,6 +99,9 @@ class FakeAgent:
         if boot is None or self.silent_from == HELLO:
             return
         self._hello(boot)
+        await self._serve(boot)
+
+    async def _serve(self, boot: Boot) -> None:
         finished = 0
         while self.boots.boot_of_token(boot.token_sha256) is not None:
             self.bell.heard(boot.operation)

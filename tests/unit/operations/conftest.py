@@ -8,8 +8,6 @@ from provisioner.testing import store
 from provisioner.testing.clock import FakeClock
 from tests.unit.operations.world import World, image
 
-LATER = 3600.0
-
 
 @pytest.fixture(scope="session")
 def free_template(tmp_path_factory):
@@ -37,8 +35,27 @@ def active_template(free_template, tmp_path_factory):
     return folder
 
 
-def _world(template, folder, later=0.0):
-    world = World(shutil.copytree(template, folder / "state"), later=later)
+@pytest.fixture(scope="session")
+def snapshots(free_template, active_template, tmp_path_factory):
+    """Folders of worlds in which an operation has come so far, each made once."""
+    made = {}
+
+    def folder(kind, step):
+        if (kind, step) not in made:
+            template = free_template if kind == "deploy" else active_template
+            path = tmp_path_factory.mktemp("snapshot") / "state"
+            world = World(shutil.copytree(template, path))
+            ask = world.ask_for_deployment if kind == "deploy" else world.ask_for_release
+            world.do(world.walk_step(ask(), step))
+            world.close()
+            made[kind, step] = path
+        return made[kind, step]
+
+    return folder
+
+
+def _world(template, folder):
+    world = World(shutil.copytree(template, folder / "state"))
     yield world
     world.close()
     assert world.trespasses == []
@@ -52,5 +69,20 @@ def world(free_template, tmp_path):
 
 @pytest.fixture
 def active(active_template, tmp_path):
-    """One instance on s1, s2 free; an hour after its deployment."""
-    yield from _world(active_template, tmp_path, later=LATER)
+    """One instance on s1, s2 free."""
+    yield from _world(active_template, tmp_path)
+
+
+@pytest.fixture
+def reach(snapshots, tmp_path):
+    """A world in which a deployment ("deploy") or a release has done its steps up to one."""
+    worlds = []
+
+    def reached(kind, step):
+        worlds.append(World(shutil.copytree(snapshots(kind, step), tmp_path / "state")))
+        return worlds[-1]
+
+    yield reached
+    for world in worlds:
+        world.close()
+        assert world.trespasses == []

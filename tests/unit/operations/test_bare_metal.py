@@ -17,7 +17,6 @@ from provisioner.servers.model import Maintenance, Placement, Power, PowerReadin
 from provisioner.servers.operation import Status
 from provisioner.testing import store
 from tests.unit.operations import causes as c
-from tests.unit.operations.conftest import LATER
 from tests.unit.operations.world import REQUEST, World, tenant
 
 
@@ -193,7 +192,7 @@ def folders(free_template, active_template, tmp_path_factory):
         if phase not in made:
             template, bring = PHASES[phase]
             path = tmp_path_factory.mktemp("phase") / "state"
-            world = World(shutil.copytree(templates[template], path), later=LATER)
+            world = World(shutil.copytree(templates[template], path))
             bring(world)
             world.close()
             made[phase] = path
@@ -205,7 +204,7 @@ def folders(free_template, active_template, tmp_path_factory):
 @pytest.mark.parametrize("phase", PHASES)
 @pytest.mark.parametrize("verb", [*WHOLE, "reboot"])
 def test_every_verb_in_every_phase(folders, tmp_path, verb, phase):
-    world = World(shutil.copytree(folders(phase), tmp_path / "state"), later=LATER + 60.0)
+    world = World(shutil.copytree(folders(phase), tmp_path / "state"))
     found = outcome(world, verb)
     calls, moves = world.machines["s1"].calls, world.ports.moves
     world.close()

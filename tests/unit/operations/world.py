@@ -7,6 +7,7 @@ next when the act of the one before has ended, all steps again after a crash.
 
 import asyncio
 import dataclasses
+import pickle
 from collections import defaultdict
 from pathlib import Path
 
@@ -28,7 +29,7 @@ from provisioner.ports.catalogue import ImageRecord
 from provisioner.ports.controllers import BootDevice, PowerAct
 from provisioner.ramdisk.record import RamdiskRecord
 from provisioner.servers.allocation import InstanceRequest
-from provisioner.servers.model import Placement, PortPlacement, Power, State
+from provisioner.servers.model import Placement, PortPlacement, Power
 from provisioner.servers.operation import Status
 from provisioner.testing import store
 from provisioner.testing.agent import FakeAgent
@@ -93,21 +94,23 @@ class WatchedPorts(FakePorts):
 
 
 class Calls:
-    """The journal; the service may die at any call."""
+    """The journal, in memory; the service may die at any call."""
 
-    def __init__(self, journal):
-        self._journal = journal
+    def __init__(self, operations):
+        self._operations = operations
+        self.made = []
         self.die_at = None
-        self.count = 0
 
-    def call(self, *words):
-        self._journal.call(*words)
-        self.count += 1
+    @property
+    def count(self):
+        return len(self.made)
+
+    def call(self, server, door, text, outcome):
+        """A call belongs to what began last on its server."""
+        running = self._operations.get(server)
+        self.made.append((server, running, f"{door}: {text}", outcome))
         if self.count == self.die_at:
             raise Killed
-
-    def calls(self, **which):
-        return self._journal.calls(**which)
 
 
 class Effects:
@@ -154,12 +157,14 @@ def fast(database):
 class World:
     """What there is, and the service in it.
 
-    `trespasses` has what must never happen and did; a test's end looks at it.
+    `trespasses` has what must never happen and did; a test's end looks at it. A world that is
+    closed goes on where another one is made of (a copy of) its folder.
     """
 
-    def __init__(self, folder, *, times=TIMES, later=0.0):
+    def __init__(self, folder, *, times=TIMES):
+        rack = _rack_in(folder)
         self.loop = VirtualLoop()
-        self.clock = VirtualClock(self.loop, 1_800_000_000.0 + later)
+        self.clock = VirtualClock(self.loop, rack["wall"] + 1.0)
         self.times = times
         self.trespasses = []
         self.waiting = defaultdict(list)
@@ -173,21 +178,21 @@ class World:
         self.machines, self.agents = {}, {}
         self.held, self.round_s = "", 10.0
         self.ramdisk = RAMDISK
-        self.calls = Calls(self.database.calls)
+        self.running = {}
+        self.calls = Calls(self.running)
         self.effects = Effects(self.database.effects)
         self._begin_service()
         for record in self.database.servers.servers():
             self.put_in_rack(record.name)
+        self._goes_on_as(rack)
 
     # --- the rack
     def put_in_rack(self, name, **behaviour):
         """The machine and the port behind a record, as the record says that they are."""
         record = self.server(name)
-        active = record.state is State.ACTIVE
         usual = {
             "identity": record.identity,
             "password": f"password of {name}",
-            "power": Power.ON if active else Power.OFF,
             "console": (b"boot\r\n", b"login: "),
         }
         machine = FakeMachine(clock=self.clock, **{**usual, **behaviour})
@@ -205,9 +210,43 @@ class World:
         )
         machine.on_power += [lambda power: self._powered(name, power), agent.on_power]
         self.machines[name], self.agents[name] = machine, agent
-        if active:
-            self.do(self.ports.place(f"tap-{name}", tenant(101)))
-            self.ports.moves.clear()
+
+    def _goes_on_as(self, rack):
+        self.ports._places.update(rack["places"])
+        self.offers.offered.update(rack["offered"])
+        for name, (fields, done) in rack["machines"].items():
+            machine, agent = self.machines[name], self.agents[name]
+            for field, value in fields.items():
+                setattr(machine, field, value)
+            if self.open_now(name) is None:  # what was is history
+                machine.booted_from = []
+                continue
+            agent.done += done
+            if machine.power is Power.ON and machine.booted_from[-1:] == [BootDevice.NETWORK]:
+                self.do(agent.go_on())
+        self._hand_over_what_is_open()
+
+    def _hand_over_what_is_open(self):
+        for each in reversed(self.database.operations.operations(open_only=True, most=1000)):
+            self._handed_over(None, each.id, each.server)
+
+    def _leave_rack(self):
+        kept = ("power", "boot", "nonce", "booted_from")
+        machines = {
+            name: (
+                {field: getattr(machine, field) for field in kept},
+                self.agents[name].done,
+            )
+            for name, machine in self.machines.items()
+            if machine.settled()
+        }
+        rack = {
+            "wall": self.clock.wall(),
+            "machines": machines,
+            "places": dict(self.ports._places),
+            "offered": self.offers.offered,
+        }
+        (self.folder / "rack").write_bytes(pickle.dumps(rack))
 
     def _powered(self, name, power):
         if power is Power.OFF:
@@ -326,8 +365,7 @@ class World:
         for agent in self.agents.values():
             agent.bell = self.bell
         self.waiting.clear()
-        for each in reversed(self.database.operations.operations(open_only=True, most=1000)):
-            self._handed_over(None, each.id, each.server)
+        self._hand_over_what_is_open()
 
     def _handed_over(self, _connection, operation, server):
         self.waiting[server].append(operation)
@@ -342,12 +380,14 @@ class World:
             await self.walk_one(self.waiting[server].pop(0))
 
     async def walk_one(self, operation):
+        self.running[self.operation(operation).server] = operation
         for step in await self.runner.steps_of(operation):
             if await self.runner.run(operation, step) != "done":
                 return
 
     async def walk_step(self, operation, last):
         """The first steps of an operation, this one included."""
+        self.running[self.operation(operation).server] = operation
         for step in await self.runner.steps_of(operation):
             assert await self.runner.run(operation, step) == "done"
             if step == last:
@@ -450,8 +490,11 @@ class World:
 
     def journal(self, operation=None, name="s1"):
         """Calls in order, the same again and again once; `door: text`."""
-        found = self.database.calls.calls(server=name, operation=operation)
-        lines = [f"{each.door}: {each.text}" for each in found]
+        lines = [
+            text
+            for server, of, text, _ in self.calls.made
+            if server == name and operation in {None, of}
+        ]
         return [b for a, b in zip(["", *lines], lines, strict=False) if a != b]
 
     def results(self, operation):
@@ -481,8 +524,15 @@ class World:
             await asyncio.gather(*others, return_exceptions=True)
 
         self.loop.run_until_complete(end())
+        self._leave_rack()
         self.loop.close()
         self.database.close()
+
+
+def _rack_in(folder):
+    new = {"wall": 1_800_000_000.0, "machines": {}, "places": {}, "offered": {}}
+    path = folder / "rack"
+    return pickle.loads(path.read_bytes()) if path.exists() else new
 
 
 def tenant(*vlans):
