@@ -7,7 +7,7 @@ from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from provisioner.boot import dnsmasq, nginx
+from provisioner.boot import dnsmasq, ipxe, nginx
 from provisioner.config import Settings
 
 LOADERS = Path("/usr/lib/ipxe")
@@ -16,7 +16,7 @@ HTTP_PORT = 80
 
 
 def write_boot_files(settings: Settings) -> None:
-    """Configurations below the state folder, and iPXE's loaders where TFTP serves them.
+    """Configurations below the state folder; iPXE's loaders and first script for TFTP.
 
     The units' own start (PartOf=rackwright.service) takes a new configuration.
     """
@@ -29,6 +29,10 @@ def write_boot_files(settings: Settings) -> None:
         place = settings.boot.tftp_dir / loader
         if not place.exists() and (LOADERS / loader).exists():
             shutil.copyfile(LOADERS / loader, place)
+    script = ipxe.ask(f"{settings.provisioning.http_url()}/boot/ipxe")
+    first = settings.boot.tftp_dir / dnsmasq.FIRST_SCRIPT
+    if not first.exists() or first.read_text() != script:
+        _replace(first, script)
 
 
 def _dhcp(settings: Settings) -> dnsmasq.DhcpServer:
@@ -41,7 +45,6 @@ def _dhcp(settings: Settings) -> dnsmasq.DhcpServer:
         netmask=IPv4Network(rack.network).netmask,
         hosts=settings.boot.hosts_dir,
         tftp=settings.boot.tftp_dir,
-        script_url=f"{rack.http_url()}/boot/ipxe",
         lease_file=home / "leases",
         log_file=settings.boot.dnsmasq_log,
         pid_file=home / "dnsmasq.pid",

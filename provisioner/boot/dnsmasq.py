@@ -12,6 +12,8 @@ from provisioner.units import MacAddress, ServerName, WallSeconds
 BIOS_LOADER = "undionly.kpxe"
 UEFI_LOADER = "snponly.efi"
 """iPXE for the firmware's own network stack, one for each kind of firmware."""
+FIRST_SCRIPT = "rackwright.ipxe"
+"""What iPXE is given, of ipxe.ask: from here, so that it is there while the service is not."""
 
 _PLAIN = re.compile(r"[A-Za-z0-9_./:@+-]+")
 
@@ -26,8 +28,7 @@ class DhcpServer:
         first: Of the range, inclusive, as `last`.
         netmask: Of the provisioning network.
         hosts: Folder of one file a MAC; whoever is not in it gets no answer.
-        tftp: Folder with the two loaders.
-        script_url: What iPXE fetches; iPXE itself fills in ${netX/mac}.
+        tftp: Folder with the two loaders and the first script.
         router_advertisements: iPXE waits 13 s for one; the interface needs an IPv6 /64 for it.
     """
 
@@ -38,7 +39,6 @@ class DhcpServer:
     netmask: IPv4Address
     hosts: Path
     tftp: Path
-    script_url: str
     lease_file: Path
     log_file: Path
     pid_file: Path
@@ -80,7 +80,7 @@ def configuration(server: DhcpServer) -> str:
         "dhcp-match=set:ipxe,175",
         "dhcp-match=set:efi64,option:client-arch,7",
         "dhcp-match=set:efi64,option:client-arch,9",
-        f"dhcp-boot=tag:ipxe,{_url(server.script_url)}?mac=${{netX/mac}}",
+        f"dhcp-boot=tag:ipxe,{FIRST_SCRIPT},,{address}",
         f"dhcp-boot=tag:!ipxe,tag:efi64,{UEFI_LOADER},,{address}",
         f"dhcp-boot=tag:!ipxe,tag:!efi64,{BIOS_LOADER},,{address}",
     ]
@@ -164,10 +164,6 @@ def _mac(mac: MacAddress) -> MacAddress:
     if not re.fullmatch(r"(?:[0-9a-f]{2}:){5}[0-9a-f]{2}", mac):
         raise InputError(ErrorCode.MANIFEST_INVALID, f"{mac!r} is not a MAC address")
     return mac
-
-
-def _url(url: str) -> str:
-    return _plain(url)
 
 
 def _plain(value: str) -> str:

@@ -48,6 +48,25 @@ def command_line(words: str) -> str:
     return " ".join(parts)
 
 
+def ask(url: str) -> str:
+    """The first script, the same for every machine: it asks for the machine's own.
+
+    A service that is away for a moment is asked again and again: iPXE would give up at once, and
+    the firmware start what lies on a disk. The operation's deadline ends it.
+
+    Args:
+        url: Where scripts are given; iPXE itself fills in the MAC.
+    """
+    return f"""#!ipxe
+:ask
+chain --replace {command_line(url)}?mac=${{netX/mac}} || goto again
+:again
+echo The service did not answer, asking again in 2 seconds
+sleep 2
+goto ask
+"""
+
+
 def load(boot: Loaded) -> str:
     """The script that starts the ramdisk.
 

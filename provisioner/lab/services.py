@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from provisioner.boot import dnsmasq, nginx
+from provisioner.boot import dnsmasq, ipxe, nginx
 from provisioner.lab import enclosure
 from provisioner.lab.layout import (
     BLOBS_PORT,
@@ -38,6 +38,7 @@ def up(layout: Layout, paths: LabPaths, record: Record) -> None:
     _make_folders(paths)
     for loader in (dnsmasq.BIOS_LOADER, dnsmasq.UEFI_LOADER):
         shutil.copyfile(_LOADERS / loader, paths.tftp / loader)
+    (paths.tftp / dnsmasq.FIRST_SCRIPT).write_text(ipxe.ask(SCRIPT_URL))
     dhcp = paths.state / "dhcp" / "dnsmasq.conf"
     dhcp.write_text(dnsmasq.configuration(_dhcp(paths)))
     argv = ["dnsmasq", "--keep-in-foreground", f"--conf-file={dhcp}"]
@@ -157,7 +158,6 @@ def _dhcp(paths: LabPaths) -> dnsmasq.DhcpServer:
         netmask=PROVISIONING.netmask,
         hosts=paths.hosts,
         tftp=paths.tftp,
-        script_url=SCRIPT_URL,
         lease_file=home / "leases",
         log_file=paths.dhcp_log,
         pid_file=home / "dnsmasq.pid",

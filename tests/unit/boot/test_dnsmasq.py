@@ -25,7 +25,6 @@ SERVER = DhcpServer(
     netmask=IPv4Address("255.255.255.0"),
     hosts=Path("/var/lib/rackwright/hosts"),
     tftp=Path("/var/lib/rackwright/tftp"),
-    script_url="http://10.66.0.1:8080/boot/ipxe",
     lease_file=Path("/var/lib/rackwright/leases"),
     log_file=Path("/var/log/rackwright/dnsmasq.log"),
     pid_file=Path("/run/rackwright/dnsmasq.pid"),
@@ -62,7 +61,7 @@ def test_nobody_unknown_gets_an_answer_and_names_are_not_served():
 def test_each_firmware_gets_its_loader_and_ipxe_the_script_with_its_own_mac():
     lines = configuration(SERVER).splitlines()
 
-    assert "dhcp-boot=tag:ipxe,http://10.66.0.1:8080/boot/ipxe?mac=${netX/mac}" in lines
+    assert "dhcp-boot=tag:ipxe,rackwright.ipxe,,10.66.0.1" in lines
     assert "dhcp-boot=tag:!ipxe,tag:efi64,snponly.efi,,10.66.0.1" in lines
     assert "dhcp-boot=tag:!ipxe,tag:!efi64,undionly.kpxe,,10.66.0.1" in lines
 

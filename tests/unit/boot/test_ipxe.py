@@ -1,6 +1,6 @@
 import pytest
 
-from provisioner.boot.ipxe import Loaded, command_line, load, shut
+from provisioner.boot.ipxe import Loaded, ask, command_line, load, shut
 from provisioner.errors import InputError
 
 BOOT = Loaded(
@@ -29,6 +29,14 @@ def test_a_part_that_does_not_come_is_asked_for_again_instead_of_going_on_to_the
     assert len(loading) == 4
     assert all(line.endswith("|| goto again") for line in loading)
     assert lines[-1] == "goto load"
+
+
+def test_a_service_that_is_away_is_asked_again_instead_of_going_on_to_the_disk():
+    lines = ask("http://10.66.0.1:8080/boot/ipxe").splitlines()
+
+    url = "http://10.66.0.1:8080/boot/ipxe?mac=${netX/mac}"
+    assert f"chain --replace {url} || goto again" in lines
+    assert lines[-1] == "goto ask"
 
 
 def test_a_machine_without_an_operation_never_reaches_its_disk():
