@@ -1,0 +1,1 @@
+"""Benchmarks: each file gives `figures()`; `./dev bench` prints them beside their limits."""
