@@ -164,11 +164,15 @@ def read(kind: Any, value: object, path: str) -> Any:  # noqa: ANN401 as wide as
     # bool is an int to Python, not to us
     if type(value) is not kind or (isinstance(value, str) and len(value) > MOST_TEXT):
         raise ValueError(f"{path}: {getattr(kind, '__name__', kind)} is expected")
+    if isinstance(value, int) and abs(value) >= MOST_NUMBER:
+        raise ValueError(f"{path}: a number below 2**63 is expected")
     return value
 
 
 MOST_ITEMS = 4096
 MOST_TEXT = 1024
+MOST_NUMBER = 2**63
+"""What databases and other languages can hold."""
 
 
 def _read_record(kind: Any, value: object, path: str) -> Any:  # noqa: ANN401

@@ -11,6 +11,7 @@ from provisioner.errors import (
     TransientError,
 )
 from provisioner.operations.doors import Work
+from provisioner.operations.ownership import still_ours
 from provisioner.operations.steps import Step
 from provisioner.ports.network import SwitchPorts
 from provisioner.servers.model import Placement, PortPlacement, ServerRecord
@@ -20,6 +21,7 @@ from provisioner.units import Seconds, Vlan
 QUARANTINED = PortPlacement(placement=Placement.QUARANTINE)
 PROVISIONED = PortPlacement(placement=Placement.PROVISIONING)
 SHUT = PortPlacement(placement=Placement.SHUT)
+CONNECTED = frozenset({Placement.PROVISIONING, Placement.TENANT})
 SWITCH_AGAIN_S = Seconds(5.0)
 
 
@@ -84,6 +86,8 @@ async def _place_one(work: Work, port: str, wanted: PortPlacement) -> str:
 
 async def _try_to_place(work: Work, ports: SwitchPorts, port: str, wanted: PortPlacement) -> str:
     text = f"port {port} to {_words(wanted)}"
+    if wanted.placement in CONNECTED:
+        await still_ours(work)
     try:
         await ports.place(port, wanted)
         seen = await ports.read(port)

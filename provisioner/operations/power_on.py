@@ -2,12 +2,12 @@
 
 from functools import partial
 
-from provisioner.errors import ConflictError, ErrorCode, OperatorError
+from provisioner.errors import ErrorCode, OperatorError
 from provisioner.operations.conversation import Conversation
 from provisioner.operations.doors import Work
+from provisioner.operations.ownership import still_ours
 from provisioner.ports.controllers import BootDevice
 from provisioner.servers.model import Power, PowerReading
-from provisioner.servers.operation import Status
 from provisioner.servers.power_on import why_not
 from provisioner.store.waiting import stored
 
@@ -46,15 +46,11 @@ async def _prepare(work: Work, controller: Conversation, device: BootDevice) -> 
 
 async def _allowed(work: Work, device: BootDevice) -> None:
     """Asked right before each press: since the step began the server may have got another owner."""
-    records, allocation = work.doors.records, None
+    allocations, allocation = work.doors.records.allocations, None
     if work.operation.allocation is not None:
-        allocation = await stored(records.allocations.by_id, work.operation.allocation)
-    server = await stored(records.servers.server, work.server.name)
-    operation = await stored(records.operations.operation, work.operation.id)
-    if operation.status is not Status.OPEN or operation.epoch != server.epoch:
-        raise ConflictError(ErrorCode.SUPERSEDED, "the operation is closed, or has a newer owner")
+        allocation = await stored(allocations.by_id, work.operation.allocation)
     refusal = why_not(
-        server,
+        await still_ours(work),
         allocation,
         from_network=device is BootDevice.NETWORK,
         override=OVERRIDE in work.found and "device" in work.found[OVERRIDE],

@@ -9,6 +9,9 @@ from provisioner.units import MonotonicSeconds, OperationId
 
 EVERY_S = 1.0
 MOST_OPERATIONS = 4096
+MOST_DISKS = 1024
+MOST_BYTES = 2**63 - 1
+"""What a row can hold; an agent may claim more."""
 
 
 @dataclass(slots=True)
@@ -33,9 +36,11 @@ class ProgressBook:
         self._sums[operation] = known
         if len(self._sums) > MOST_OPERATIONS:
             self._sums.popitem(last=False)
-        known.disks[progress.disk or ""] = (progress.done_bytes, progress.total_bytes)
-        done = sum(each[0] for each in known.disks.values())
-        total = sum(each[1] for each in known.disks.values())
+        name = progress.disk or ""
+        if name in known.disks or len(known.disks) < MOST_DISKS:
+            known.disks[name] = (progress.done_bytes, progress.total_bytes)
+        done = min(MOST_BYTES, sum(each[0] for each in known.disks.values()))
+        total = min(MOST_BYTES, sum(each[1] for each in known.disks.values()))
         now = self.clock.monotonic()
         if known.told_at is not None and now - known.told_at < EVERY_S and done < total:
             return None
