@@ -1,6 +1,7 @@
 """Every walk from its first step to its last, where all goes well."""
 
 import hashlib
+import shutil
 
 import pytest
 
@@ -16,7 +17,7 @@ from provisioner.servers.model import Placement, Power, State
 from provisioner.servers.operation import Status
 from provisioner.testing import store
 from provisioner.testing.store import DigestSigner
-from tests.unit.operations.world import ONE, REQUEST, make_seed, placed, tenant
+from tests.unit.operations.world import ONE, REQUEST, World, make_seed, placed, tenant
 
 NETWORK_BOOT = [
     "controller: read identity",
@@ -77,17 +78,58 @@ def calls(world, expected, name="s1"):
     return [line.format(mac=mac).replace("tap-s1", f"tap-{name}") for line in expected]
 
 
-# --- deploy --------------------------------------------------------------------------------
-def test_a_deployment_makes_these_calls_in_this_order(world):
-    operation = world.ask_for_deployment()
+@pytest.fixture(scope="module")
+def deployed(free_template, tmp_path_factory):
+    """A world after one deployment, to be looked at only; with where the port led."""
+    world = World(shutil.copytree(free_template, tmp_path_factory.mktemp("deployed") / "state"))
+    world.ask_for_deployment()
+    world.seen = placements_by_step(world)
     world.walk()
+    yield world
+    world.close()
+    assert world.trespasses == []
+
+
+@pytest.fixture(scope="module")
+def released(active_template, tmp_path_factory):
+    """A world after one release, to be looked at only; with what was dirty at each step."""
+    world = World(shutil.copytree(active_template, tmp_path_factory.mktemp("released") / "state"))
+    world.evidence_before = world.database.evidence.records()
+    world.seen = at_each_step(world, lambda: world.server().dirty)
+    world.ask_for_release()
+    assert world.state() is State.RELEASING
+    world.walk()
+    yield world
+    world.close()
+    assert world.trespasses == []
+
+
+def last(world):
+    """The newest operation of s1."""
+    return world.database.operations.operations(server="s1")[0].id
+
+
+def at_each_step(world, look):
+    """What is seen as each step begins."""
+    seen, begin = {}, world.effects.begin
+
+    def begun(operation, step, **more):
+        seen[step] = look()
+        return begin(operation, step, **more)
+
+    world.effects.begin = begun
+    return seen
+
+
+# --- deploy --------------------------------------------------------------------------------
+def test_a_deployment_makes_these_calls_in_this_order(deployed):
+    world, operation = deployed, last(deployed)
     assert world.journal(operation) == calls(world, DEPLOY)
     assert world.operation(operation).status is Status.DONE
 
 
-def test_a_deployed_instance_is_active_on_a_dirty_server_in_its_network(world):
-    world.ask_for_deployment()
-    world.walk()
+def test_a_deployed_instance_is_active_on_a_dirty_server_in_its_network(deployed):
+    world = deployed
     server, allocation = world.server(), world.allocation()
     assert (server.state, server.dirty) == (State.ACTIVE, True)
     assert (allocation.phase, allocation.wanted) == (Phase.ACTIVE, Power.ON)
@@ -100,10 +142,8 @@ def test_a_deployed_instance_is_active_on_a_dirty_server_in_its_network(world):
     assert world.offers.offered == {}
 
 
-def test_the_agent_of_a_deployment_is_asked_for_these_orders(world):
-    world.ask_for_deployment()
-    world.walk()
-    assert world.agents["s1"].done == [
+def test_the_agent_of_a_deployment_is_asked_for_these_orders(deployed):
+    assert deployed.agents["s1"].done == [
         "read_nonce",
         "write_image",
         "write_seed",
@@ -124,8 +164,9 @@ def test_the_seed_is_the_servers_own_is_written_once_and_is_gone_then(world):
     assert world.database.seeds.seed(operation) is None
 
 
-def test_a_seed_that_nobody_acknowledged_to_the_api_is_dropped_by_its_step(world):
-    operation = world.ask_for_deployment()
+def test_a_seed_that_nobody_acknowledged_to_the_api_is_dropped_by_its_step(reach):
+    world = reach("deploy", "agent-called-in")
+    operation = world.open_now().id
     world.agents["s1"].seed_store = Unwilling(world.database.seeds)
     world.walk()
     assert world.database.seeds.seed(operation) is None
@@ -141,28 +182,19 @@ class Unwilling:
         pass
 
 
-def test_the_port_is_with_us_only_between_off_and_off(world):
-    operation = world.ask_for_deployment()
-    seen = placements_by_step(world)
-    world.walk()
+def test_the_port_is_with_us_only_between_off_and_off(deployed):
+    world, operation, seen = deployed, last(deployed), deployed.seen
     ours = {step for step, placement in seen.items() if placement is Placement.PROVISIONING}
     steps = world.operation(operation).steps
-    first, last = steps.index("port-to-provisioning"), steps.index("agent-off")
-    assert ours == set(steps[first + 1 : last + 2])  # as each step begins
+    first, final = steps.index("port-to-provisioning"), steps.index("agent-off")
+    assert ours == set(steps[first + 1 : final + 2])  # as each step begins
     theirs = {step for step, placement in seen.items() if placement is Placement.TENANT}
     assert theirs == {"disk-first", "first-on", "alive"}
 
 
 def placements_by_step(world):
     """Where the port leads as each step begins."""
-    seen, begin = {}, world.effects.begin
-
-    def begun(operation, step, **more):
-        seen[step] = world.placement()
-        return begin(operation, step, **more)
-
-    world.effects.begin = begun
-    return seen
+    return at_each_step(world, world.placement)
 
 
 def test_dirty_is_set_before_the_first_power_on(world):
@@ -184,22 +216,22 @@ def test_dirty_is_set_before_the_first_power_on(world):
     assert dirty_at_press[0] == ("on", True)
 
 
-def test_a_login_prompt_is_proof_of_life(world):
-    operation = world.ask_for_deployment()
-    world.walk()
-    assert world.results(operation)["alive"] == {"proof": "console", "sign": "login: "}
+def test_a_login_prompt_is_proof_of_life(deployed):
+    assert deployed.results(last(deployed))["alive"] == {"proof": "console", "sign": "login: "}
 
 
-def test_a_firmware_that_says_so_is_the_best_proof_of_life(world):
+def test_a_firmware_that_says_so_is_the_best_proof_of_life(reach):
+    world = reach("deploy", "agent-off")
+    operation = world.open_now().id
     world.machines["s1"].started = True
-    operation = world.ask_for_deployment()
     world.walk()
     assert world.results(operation)["alive"] == {"proof": "boot progress"}
 
 
-def test_without_a_sign_power_that_stays_is_life_that_is_assumed(world):
+def test_without_a_sign_power_that_stays_is_life_that_is_assumed(reach):
+    world = reach("deploy", "agent-off")
+    operation = world.open_now().id
     world.machines["s1"].console = (b"dropped char",)
-    operation = world.ask_for_deployment()
     world.walk()
     found = world.results(operation)["alive"]
     assert found["proof"] == "assumed"
@@ -221,9 +253,10 @@ def silence(machine):
         machine.console = ()
 
 
-def test_nobody_listens_to_the_tenants_console_after_the_deployment(world):
+def test_nobody_listens_to_the_tenants_console_after_the_deployment(reach):
+    world = reach("deploy", "agent-off")
     endless(world)
-    operation = world.ask_for_deployment()
+    operation = world.open_now().id
     world.walk()
     kept = world.kept.files[operation, "console.log"]
     world.pass_time(100.0)
@@ -235,10 +268,8 @@ def endless(world):
     world.machines["s1"].console = (b"login: ", *[b"more "] * 10_000)
 
 
-def test_a_nonce_that_was_read_back_is_the_better_identity(world):
-    operation = world.ask_for_deployment()
-    world.walk()
-    assert world.results(operation)["same-machine"] == {"identity": "nonce"}
+def test_a_nonce_that_was_read_back_is_the_better_identity(deployed):
+    assert deployed.results(last(deployed))["same-machine"] == {"identity": "nonce"}
 
 
 def test_a_controller_without_a_place_for_a_nonce_gives_identity_by_uuid(world):
@@ -266,17 +297,19 @@ def test_a_server_that_is_on_is_switched_off_before_anything_else(world):
     assert world.state() is State.ACTIVE
 
 
-def test_a_port_that_cannot_be_seen_is_recorded_as_unknown(world):
+def test_a_port_that_cannot_be_seen_is_recorded_as_unknown(reach):
+    world = reach("deploy", "agent-off")
+    operation = world.open_now().id
     world.ports.unseen.add("tap-s1")
-    operation = world.ask_for_deployment()
     world.walk()
     assert world.results(operation)["port-to-tenant"] == {"tap-s1": "unknown"}
     assert world.state() is State.ACTIVE
 
 
-def test_an_agent_that_does_not_end_is_cut_off(world):
+def test_an_agent_that_does_not_end_is_cut_off(reach):
+    world = reach("deploy", "agent-called-in")
+    operation = world.open_now().id
     world.agents["s1"].stays = True
-    operation = world.ask_for_deployment()
     world.walk()
     texts = world.journal(operation)
     assert texts.count("controller: power off") == 1
@@ -285,16 +318,12 @@ def test_an_agent_that_does_not_end_is_cut_off(world):
 
 
 # --- release -------------------------------------------------------------------------------
-def test_a_release_makes_these_calls_in_this_order(active):
-    operation = active.ask_for_release()
-    active.walk()
-    assert active.journal(operation) == calls(active, RELEASE)
+def test_a_release_makes_these_calls_in_this_order(released):
+    assert released.journal(last(released)) == calls(released, RELEASE)
 
 
-def test_a_released_server_is_available_clean_off_and_in_quarantine(active):
-    active.ask_for_release()
-    assert active.state() is State.RELEASING
-    active.walk()
+def test_a_released_server_is_available_clean_off_and_in_quarantine(released):
+    active = released
     server, allocation = active.server(), active.allocation()
     assert (server.state, server.dirty, server.reason) == (State.AVAILABLE, False, "")
     assert allocation.phase is Phase.ENDED
@@ -305,12 +334,10 @@ def test_a_released_server_is_available_clean_off_and_in_quarantine(active):
     assert active.history()[-1] == ("release", Status.DONE)
 
 
-def test_a_release_leaves_signed_evidence_that_names_instance_disk_and_times(active):
-    before = active.database.evidence.records()
-    operation = active.ask_for_release()
-    active.walk()
+def test_a_release_leaves_signed_evidence_that_names_instance_disk_and_times(released):
+    active, operation = released, last(released)
     records = active.database.evidence.records()
-    assert records[:-1] == before
+    assert records[:-1] == active.evidence_before
     document = records[-1]["document"]
     assert document["identity"] == {"class": "nonce", "way": "media"}
     assert document["times"]["off"]["seconds"] >= active.times.wipe_off_s
@@ -325,16 +352,8 @@ def test_a_release_leaves_signed_evidence_that_names_instance_disk_and_times(act
     assert checked.problems == ()
 
 
-def test_dirty_is_cleared_with_the_evidence_and_not_before(active):
-    seen, begin = {}, active.effects.begin
-
-    def begun(operation, step, **more):
-        seen[step] = active.server().dirty
-        return begin(operation, step, **more)
-
-    active.effects.begin = begun
-    active.ask_for_release()
-    active.walk()
+def test_dirty_is_cleared_with_the_evidence_and_not_before(released):
+    seen = released.seen
     assert [step for step, dirty in seen.items() if not dirty] == [
         "withdraw",
         "agent-ends",
@@ -343,10 +362,9 @@ def test_dirty_is_cleared_with_the_evidence_and_not_before(active):
     ]
 
 
-def test_two_owners_are_parted_by_a_rest_without_power(active):
-    operation = active.ask_for_release()
-    active.walk()
-    effects = {each.step: each for each in active.database.effects.effects(operation)}
+def test_two_owners_are_parted_by_a_rest_without_power(released):
+    active = released
+    effects = {each.step: each for each in active.database.effects.effects(last(active))}
     off = effects["off-for-good"].result["at"]
     assert effects["on-to-network"].begun - off >= active.times.wipe_off_s
 
