@@ -106,6 +106,8 @@ class Engine:
         try:
             await self._live_on(loops)
         finally:
+            # steps first: what they wait for goes away with the durable engine's threads
+            await _let_go()
             if not parts.held:
                 await asyncio.to_thread(parts.durable.stop)
 
@@ -173,3 +175,15 @@ class Engine:
             every_moving=Seconds(times.power_read_moving_s),
             on_stray=quarantine,
         )
+
+
+LET_GO_S = 5.0
+
+
+async def _let_go() -> None:
+    """End every other task of this loop; an open step stays open and goes on at the next start."""
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for each in others:
+        each.cancel()
+    if others:
+        await asyncio.wait(others, timeout=LET_GO_S)

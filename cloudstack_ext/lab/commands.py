@@ -27,11 +27,12 @@ def _silent(_line: str) -> None:
 
 
 def _up(say: Say) -> None:
-    from cloudstack_ext.lab.demo import OWN
+    from cloudstack_ext.lab.demo import OWN, no_demo
 
     site = _site(say)
-    (site.rack.paths.state / OWN).unlink(missing_ok=True)  # from now on somebody's lab
-    site.up()
+    with no_demo(site):
+        (site.rack.paths.state / OWN).unlink(missing_ok=True)  # from now on somebody's lab
+        site.up()
 
 
 def _down(say: Say) -> None:
@@ -56,7 +57,17 @@ def _payload(verb: str, instance: str, ssh_key: Path | None, user_data: Path | N
         raise InputError(ErrorCode.VERB_UNKNOWN, f"{verb!r} is none of {names}")
     given = instance_of(
         instance,
-        ssh_key=ssh_key.read_text().strip() if ssh_key else None,
-        user_data=user_data.read_bytes() if user_data else None,
+        ssh_key=_read(ssh_key).decode("utf-8", "replace").strip() if ssh_key else None,
+        user_data=_read(user_data) if user_data else None,
     )
     return lab_payload(known[verb], given).decode()
+
+
+def _read(path: Path) -> bytes:
+    from provisioner.errors import ErrorCode, InputError
+
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        text = f"{path}: {error.strerror or error}"
+        raise InputError(ErrorCode.FILE_UNREADABLE, text) from error

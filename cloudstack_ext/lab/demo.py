@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from cloudstack_ext.lab.site import DEBIAN, LabSite
 from cloudstack_ext.lab.stages import TINY, MainJob, Stage
 from provisioner.cli.progress import reporting
-from provisioner.errors import ErrorCode, OperatorError, RackwrightError
+from provisioner.errors import ErrorCode, InputError, OperatorError, RackwrightError
 
 LOOK_S = 1.0
 RULE = "-" * 72
@@ -86,8 +86,12 @@ def main(words: list[str]) -> int:
     """Run it; 0 when everything is as it must be."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     site = LabSite.of(os.environ, say)
+    unknown = sorted(set(words) - {"--quick", "--keep"})
+    if unknown:
+        say(f"USAGE: {' '.join(unknown)}: ./dev demo takes --quick, --keep and --yes")
+        return InputError.exit_code
     try:
-        with _alone(site):
+        with alone(site):
             return _run(site, words)
     except RackwrightError as error:
         say(f"{error}\n{error.detail}".rstrip())
@@ -105,31 +109,44 @@ def _run(site: LabSite, words: list[str]) -> int:
             screen.show(stage)
     finally:
         if "--keep" not in words:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # impatience must not leave half of it
             site.down()
     say(screen.table())
     return 0
 
 
 @contextmanager
-def _alone(site: LabSite) -> Iterator[None]:
+def alone(site: LabSite) -> Iterator[None]:
     """A rack from nothing; never at the cost of a lab that somebody has up.
 
     Raises:
         OperatorError: LAB: another demo runs, or a lab is up that is not a demo's leftover.
     """
     paths = site.rack.paths
-    paths.cache.mkdir(parents=True, exist_ok=True)
-    with (paths.cache / "demo.lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise OperatorError(ErrorCode.LAB, "another demo is running") from error
+    with no_demo(site):
         if site.rack.processes() and not (paths.state / OWN).exists():
             text = "a lab is up, and the demo begins from nothing: ./dev lab down ends it"
             raise OperatorError(ErrorCode.LAB, text)
         site.rack.forget()
         paths.state.mkdir(parents=True)
         (paths.state / OWN).touch()
+        yield
+
+
+@contextmanager
+def no_demo(site: LabSite) -> Iterator[None]:
+    """While this lasts no demo begins.
+
+    Raises:
+        OperatorError: LAB: one is running.
+    """
+    cache = site.rack.paths.cache
+    cache.mkdir(parents=True, exist_ok=True)
+    with (cache / "demo.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise OperatorError(ErrorCode.LAB, "a demo is running") from error
         yield
 
 

@@ -35,6 +35,8 @@ from provisioner.ramdisk.build import build, shipped_lock
 Say = Callable[[str], None]
 
 SITE, POOL = "lab", "a"
+OPERATORS_PORT = 8444
+"""Of the operators' listener over TLS, with tokens; the certificate is for this address."""
 IMAGES = {"ubuntu-24.04-cuda": "tiny", "tiny": "tiny"}
 """Names that the pool's map knows from the beginning; the first is the recordings'."""
 DEBIAN = "debian-12"
@@ -163,7 +165,7 @@ class LabSite:
             readable=(str(ROOT), sys.prefix),
             extension=str(folder / "extension.sock"),
             operators=str(self.operators),
-            operators_url="",
+            operators_url=f"https://{PROVISIONING.ip}:{OPERATORS_PORT}",
             provisioning_url=f"https://{PROVISIONING.ip}:{HTTPS_PORT}",
             ca=str(folder / "ca.pem"),
             database=str(folder / "rackwright.db"),
@@ -272,6 +274,7 @@ sites = [{{ name = "{SITE}", uids = [{os.getuid()}] }}]
 [operators]
 socket = "{self.operators}"
 uids = [{{ uid = {os.getuid()}, name = "lab", role = "admin" }}]
+https = {{ address = "{PROVISIONING.ip}", port = {OPERATORS_PORT} }}
 
 [provisioning]
 address = "{PROVISIONING.ip}"

@@ -21,7 +21,7 @@ from provisioner.cli.ramdisk import ramdisk
 from provisioner.cli.servers import server
 from provisioner.cli.service import config, init, serve
 from provisioner.cli.session import Door, Session, config_option, socket_option, unix_door
-from provisioner.errors import ErrorCode, InputError, RackwrightError
+from provisioner.errors import ErrorCode, InputError, OperatorError, RackwrightError
 
 PROGRAM: Final = "rackwright"
 INTERRUPTED: Final = 130
@@ -74,10 +74,13 @@ class RackwrightGroup(click.Group):
             return INTERRUPTED, ""
         except RackwrightError as error:
             return error.exit_code, _line(error)
-        except BrokenPipeError:
+        except BrokenPipeError:  # an OSError, before the others
             with contextlib.suppress(OSError):  # nobody reads: nor what Python flushes at its end
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 1, ""
+        except OSError as error:
+            text = f"{error.filename or 'a file'}: {error.strerror or error}"
+            return OperatorError.exit_code, _line(OperatorError(ErrorCode.FILE_UNREADABLE, text))
         return (found if isinstance(found, int) else 0), ""
 
 

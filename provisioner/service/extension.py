@@ -75,7 +75,8 @@ class Extension:
         line, status = answered
         seconds = self.clock.monotonic() - began
         self.metrics.verb(verb if status == 0 else "failed", status, seconds)
-        log.info("verb %s: exit %d in %.3f s", verb, status, seconds, extra={"site": site})
+        said = f": {line}" if status else ""
+        log.info("verb %s: exit %d in %.3f s%s", verb, status, seconds, said, extra={"site": site})
         return _reply(line, status, 200)
 
     async def _held(self, answer: Awaitable[tuple[str, int]]) -> tuple[str, int] | None:

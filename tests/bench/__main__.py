@@ -43,9 +43,7 @@ TOOLS = (
 
 
 def main():
-    names = sorted(
-        path.stem for path in Path(__file__).parent.glob("*.py") if path.stem != "__main__"
-    )
+    names = sorted(path.stem for path in Path(__file__).parent.glob("[a-z]*.py"))
     parser = argparse.ArgumentParser(prog="./dev bench", description=__doc__.splitlines()[0])
     parser.add_argument("--output", choices=("table", "json"), default="table")
     parser.add_argument("--only", choices=names, action="append", help="as often as you like")

@@ -10,7 +10,6 @@ import subprocess
 
 import pytest
 
-from cloudstack_ext.lab.site import IMAGES
 from cloudstack_ext.lab.stages import TINY
 from provisioner.adapters.dnsmasq import DnsmasqOffers
 from provisioner.hardware.blocks import BlockList
@@ -20,13 +19,13 @@ from provisioner.lab.namespaces import argv_inside
 from provisioner.lab.network import links, stranger
 from provisioner.lab.probes import tcp_answers
 from tests.rack.controls import Controls
-from tests.rack.main_job import disk_bytes, wide_image
+from tests.rack.main_job import disk_bytes
 from tests.rack.main_job.service import planned
 from tests.rack.test_lab import STATUS_FORM, has_form
 
 pytestmark = pytest.mark.rack
 POSED = "10.66.0.250/24"
-SERVICE_FORM = STATUS_FORM["service"] | {"urls": {"operators": type(None), "provisioning": str}}
+SERVICE_FORM = STATUS_FORM["service"]
 BUTTONS = {
     "boot network once bios": "boot pxe",
     "boot disk once bios": "boot disk",
@@ -153,11 +152,8 @@ def test_both_servers_are_available_with_their_first_evidence(story):
         assert not story.service.server(name)["dirty"]
 
 
-def test_imported_images_are_the_files_they_were_made_from(story, tmp_path):
-    wide = tmp_path / "wide.raw"
-    wide_image.make(story.rack.paths.blobs / "images" / "tiny" / "image.raw", wide)
-    story.site.command("image", "import", str(wide), "--name", "wide")
-    story.site.pool(IMAGES | {"wide": "wide"})
+def test_imported_images_are_the_files_they_were_made_from(story):
+    wide = story.import_wide()
 
     images = {each["name"]: each for each in story.site.ask("image", "list")["images"]}
     blobs = story.rack.paths.blobs / "images"
