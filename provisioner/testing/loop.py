@@ -7,26 +7,11 @@ asyncio hands to a thread runs at once and in order, so a walk is the same each 
 import asyncio
 import selectors
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import ParamSpec, TypeVar
+from typing import Any, TypeVarTuple, Unpack
 
 from provisioner.units import MonotonicSeconds, Seconds, WallSeconds
 
-P = ParamSpec("P")
-R = TypeVar("R")
-
-
-class _AtOnce(ThreadPoolExecutor):
-    """No thread: the call is made where it is handed over."""
-
-    def submit(self, fn: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> Future[R]:
-        """Ended when it returns."""
-        done: Future[R] = Future()
-        try:
-            done.set_result(fn(*args, **kwargs))
-        except BaseException as error:  # noqa: BLE001 as an executor does
-            done.set_exception(error)
-        return done
+Ts = TypeVarTuple("Ts")
 
 
 class _Jump(selectors.DefaultSelector):
@@ -36,8 +21,10 @@ class _Jump(selectors.DefaultSelector):
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         """What is ready now; else it is later."""
+        if timeout == 0:  # somebody can run: no need to look who else could
+            return []
         ready = super().select(0)
-        if ready or timeout == 0:
+        if ready:
             return ready
         if timeout is None:
             raise RuntimeError("everybody waits for something that nobody will do")
@@ -51,11 +38,30 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def __init__(self) -> None:
         self._jump = _Jump()
         super().__init__(self._jump)
-        self.set_default_executor(_AtOnce(max_workers=1))
 
     def time(self) -> float:
         """Seconds that were waited."""
         return self._jump.passed
+
+    def run_in_executor(
+        self, executor: object, func: Callable[[Unpack[Ts]], Any], *args: *Ts
+    ) -> asyncio.Future[Any]:
+        """The call is made where it is handed over; others get their turn before it returns."""
+        del executor
+        ended = self.create_future()
+        settle: Callable[[Any], None] = ended.set_result
+        outcome: Any
+        try:
+            outcome = func(*args)
+        except Exception as error:  # noqa: BLE001 as an executor does
+            settle, outcome = ended.set_exception, error
+
+        def give_back() -> None:
+            if not ended.cancelled():
+                settle(outcome)
+
+        self.call_soon(give_back)
+        return ended
 
 
 class VirtualClock:

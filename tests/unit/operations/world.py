@@ -226,6 +226,15 @@ class World:
                 self.do(agent.go_on())
         self._hand_over_what_is_open()
 
+        # the engine has these checkpoints; after a crash it may have lost them
+        self.checkpointed = {
+            (each, effect.step)
+            for of in self.waiting.values()
+            for each in of
+            for effect in self.database.effects.effects(each)
+            if effect.done
+        }
+
     def _hand_over_what_is_open(self):
         for each in reversed(self.database.operations.operations(open_only=True, most=1000)):
             self._handed_over(None, each.id, each.server)
@@ -365,6 +374,7 @@ class World:
         for agent in self.agents.values():
             agent.bell = self.bell
         self.waiting.clear()
+        self.checkpointed = set()
         self._hand_over_what_is_open()
 
     def _handed_over(self, _connection, operation, server):
@@ -382,6 +392,8 @@ class World:
     async def walk_one(self, operation):
         self.running[self.operation(operation).server] = operation
         for step in await self.runner.steps_of(operation):
+            if (operation, step) in self.checkpointed:
+                continue
             if await self.runner.run(operation, step) != "done":
                 return
 
