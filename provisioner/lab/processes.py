@@ -32,13 +32,16 @@ class Running:
 
     @classmethod
     def of(cls, pid: int) -> "Running | None":
-        """As the kernel sees it now; None when it is gone or only waits to be collected."""
+        """As the kernel sees it now; None when it is gone or only waits to be collected.
+
+        One whose first thread has ended goes on while others do, and keeps its sockets.
+        """
         try:
             text = Path(f"/proc/{pid}/stat").read_text()
         except (FileNotFoundError, ProcessLookupError):
             return None
         fields = text.rpartition(") ")[2].split()
-        if fields[0] in "ZX":
+        if fields[0] in "ZX" and not _other_threads(pid):
             return None
         return cls(pid=pid, started=int(fields[_STARTED_FIELD]), boot=_BOOT_ID.read_text().strip())
 
@@ -61,6 +64,13 @@ class Running:
                 _wait_for_end(self, time.monotonic() + patience_s)
         if self.is_alive():
             raise OperatorError(ErrorCode.LAB, f"process {self.pid} cannot be ended")
+
+
+def _other_threads(pid: int) -> bool:
+    try:
+        return len(os.listdir(f"/proc/{pid}/task")) > 1
+    except (FileNotFoundError, ProcessLookupError):
+        return False
 
 
 def _wait_for_end(process: Running, deadline: float) -> None:
