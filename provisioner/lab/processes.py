@@ -68,7 +68,7 @@ class Running:
 
 def _other_threads(pid: int) -> bool:
     try:
-        return len(os.listdir(f"/proc/{pid}/task")) > 1
+        return len(list(Path(f"/proc/{pid}/task").iterdir())) > 1
     except (FileNotFoundError, ProcessLookupError):
         return False
 
