@@ -201,8 +201,12 @@ def folders(free_template, active_template, tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("phase", PHASES)
-@pytest.mark.parametrize("verb", [*WHOLE, "reboot"])
+PAIRS = [(verb, phase) for verb in WHOLE for phase in PHASES] + [
+    ("reboot", phase) for phase in ("unknown", "deploying", "active", "quarantined", "deleted")
+]
+
+
+@pytest.mark.parametrize(("verb", "phase"), PAIRS)
 def test_every_verb_in_every_phase(folders, tmp_path, verb, phase):
     world = World(shutil.copytree(folders(phase), tmp_path / "state"))
     found = outcome(world, verb)

@@ -83,7 +83,7 @@ def test_a_round_asks_nothing_while_nobody_waits(world):
     world.do(Bell(effects=Never(), operations=Never(), clock=world.clock).round())
 
 
-def test_a_thousand_waits_are_two_queries_a_round(world, operation):
+def test_many_waits_are_two_queries_a_round(world, operation):
     asked = []
 
     class Counted:
@@ -101,9 +101,7 @@ def test_a_thousand_waits_are_two_queries_a_round(world, operation):
     bell = Bell(effects=Counted(), operations=Counted(), clock=world.clock)
 
     async def many():
-        tasks = [
-            world.loop.create_task(waiting(world, f"what {n}", bell=bell)) for n in range(1000)
-        ]
+        tasks = [world.loop.create_task(waiting(world, f"what {n}", bell=bell)) for n in range(200)]
         await world.clock.sleep(1.0)
         asked.clear()
         await bell.round()

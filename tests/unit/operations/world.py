@@ -446,7 +446,7 @@ class World:
             by = self.clock.wall() + within
             while not is_so():
                 assert self.clock.wall() < by, "it never came"
-                await self.clock.sleep(0.1)
+                await self.clock.sleep(1.0)
 
         self.live(wait())
 
