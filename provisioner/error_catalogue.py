@@ -79,7 +79,7 @@ CATALOGUE: Mapping[ErrorCode, tuple[str, str]] = MappingProxyType(
         E.DISK_SECTOR_SIZE: ("The image is made for another sector size.", "Make one for this disk."),
         E.DISK_FABRIC: ("A disk over a fabric is visible; it may be another machine's.", "Detach it, or list it as excluded by WWN and name."),
         E.DISK_FAILED: ("A disk gave an error.", "Replace it; then retire and enrol the server."),
-        E.DISK_FROZEN: ("Firmware has frozen the disk's security; one power cycle did not help.", "Look for a firmware setting; or allow other methods in the pool's policy."),
+        E.DISK_FROZEN: ("Firmware has frozen the disk's security since power-on.", "Look for a firmware setting that leaves it open, then `rackwright server provide NAME --erase SERIAL`."),
         E.IMAGE_FORMAT: ("The file is none of raw, raw.gz, raw.xz, raw.zst, qcow2.", "Convert it."),
         E.IMAGE_CLAIMS: ("The image's header claims what may not be (a backing or data file, encryption, a size).", "Make a flat image."),
         E.IMAGE_TOO_LARGE: ("The image is larger than the limit.", "Make it smaller."),
