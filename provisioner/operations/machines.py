@@ -313,16 +313,16 @@ class BareMetal:
             grace = WallSeconds(self.clock.wall() + self.times.stop_grace_s)
             await self._mark(allocation, stop_grace_until=grace)
             return Answer(text="not installed yet: nothing was touched")
+        if await self._is_off_in_quarantine(allocation):
+            await self._mark(allocation, wanted=Power.OFF)
+            return Answer(text="off: its server is quarantined")
+        await self._not_quarantined(allocation)
         if allocation.phase is Phase.DEPLOYING:
             # its create was answered at the deadline; the first boot is still being watched
             if not await self._deployment_ended(allocation, until):
                 raise TransientError(ErrorCode.DEADLINE, "its first boot goes on: ask again")
             allocation = await stored(self.records.allocations.by_id, allocation.id)
             return await self._stop(request, allocation, until)
-        if await self._is_off_in_quarantine(allocation):
-            await self._mark(allocation, wanted=Power.OFF)
-            return Answer(text="off: its server is quarantined")
-        await self._not_quarantined(allocation)
         record = await self._command(allocation, STOP, request, Power.OFF, ())
         await self._done(record, until)
         return Answer(text="off, its port is in quarantine")

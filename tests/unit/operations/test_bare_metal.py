@@ -505,6 +505,25 @@ def test_a_stop_while_the_first_boot_is_watched_waits_for_it_and_stops(world):
     assert world.power_of() is Power.OFF
 
 
+def test_a_stop_while_the_first_boot_is_quarantined_says_so_and_ends(world):
+    half_deployed(world)
+    c.silent(world)
+    world.open(QUARANTINE)
+    world.walk()
+    assert outcome(world, "stop") == "INSTANCE_QUARANTINED"
+    assert outcome(world, "create") == "INSTANCE_QUARANTINED"
+
+
+def test_a_stop_whose_first_boot_fails_while_it_waits_has_nothing_to_stop(world):
+    half_deployed(world)
+    world.waiting["s1"].append(world.open_now().id)
+    world.machines["s1"].console = ()
+    c.machine(power=Power.OFF)(world)
+    world.kept.files.clear()
+    assert world.power("off").text == "nothing to stop"
+    assert world.state() is State.QUARANTINED
+
+
 def test_a_stop_supersedes_a_start_that_is_running(active):
     active.power("off")
 
