@@ -40,6 +40,7 @@ def running(make_site):
         try:
             site.start()
             yield site
+            site.assert_no_traceback()
         finally:
             site.close()
 
@@ -51,5 +52,6 @@ def site(make_site):
         made = make_site(Path(folder))
         try:
             yield made
+            made.assert_no_traceback()
         finally:
             made.close()

@@ -115,7 +115,9 @@ isolation = "fakes"
         return {
             **os.environ,
             "PYTHONPATH": str(ROOT),
-            "PYTHONDONTWRITEBYTECODE": "1",
+            # it starts often: what is compiled is kept, outside of the sources
+            "PYTHONPYCACHEPREFIX": str(Path.home() / ".cache/rackwright/pycache"),
+            "PYTHONDONTWRITEBYTECODE": "",
             "FAKE_RACK": str(self.folder / "rack.sock"),
         }
 
@@ -173,6 +175,11 @@ isolation = "fakes"
         path = self.folder / "log"
         return path.read_text() if path.exists() else ""
 
+    def assert_no_traceback(self):
+        """What went wrong was expected: one line in the log, no defect of ours."""
+        found = [line for line in self.log().splitlines() if "Traceback" in line]
+        assert not found, found[0].replace("\\n", "\n")[:4000]
+
     # --- the management server ------------------------------------------------------------------
     def call(self, verb, instance, *, wait=WAIT, **differs):
         """One verb for one instance, as a management server calls."""
@@ -192,6 +199,12 @@ isolation = "fakes"
 
     def states(self):
         return dict(self.rows("SELECT name, state FROM server"))
+
+    @property
+    def image_files(self):
+        """Where the one image lies: at the template that this site was copied from."""
+        ((folder,),) = self.rows("SELECT folder FROM image")
+        return Path(folder)
 
     def until_state(self, server, state, limit=60.0):
         self.until(lambda: self.states()[server] == state, f"{server} {state}", limit)

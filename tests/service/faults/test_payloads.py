@@ -158,6 +158,18 @@ def test_an_image_that_the_pool_does_not_have(untouched):
     refused(untouched.send("prepare", changed((image, "windows-95"))), "IMAGE_UNKNOWN")
 
 
+def test_an_image_whose_files_are_gone(running):
+    """Found out by the deployment; our side's fault, so the server comes back by itself."""
+    blocks = running.image_files / "blocks.json"
+    blocks.unlink()
+    try:
+        refused(running.call("create", "without-files"), "IMAGE_MISSING")
+    finally:
+        blocks.touch()
+    running.until_state("s1", "AVAILABLE")
+    assert running.rack.log.count("s1 agent write_image") == 0
+
+
 def test_a_host_without_a_pool_or_with_one_that_is_not_there(untouched):
     pool = ("externaldetails", "host", "pool")
     other = ("externaldetails", "resourcemap", "pool")
