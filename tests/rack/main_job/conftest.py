@@ -4,10 +4,12 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from cloudstack_ext.lab.site import LabSite
+from cloudstack_ext.lab.site import IMAGES, LabSite
 from cloudstack_ext.lab.stages import MainJob
 from provisioner.lab.layout import Layout
 from provisioner.lab.rack import Rack
+from provisioner.lab.serial_log import SerialLog
+from tests.rack.main_job import wide_image
 from tests.rack.main_job.layout import SERVERS
 from tests.rack.main_job.service import Service, until
 
@@ -33,10 +35,20 @@ class Story:
     def rack(self):
         return self.site.rack
 
+    def import_wide(self):
+        """The image with holes and a body, known to the pool."""
+        images = self.rack.paths.blobs / "images"
+        wide = self.rack.paths.state / "wide.raw"
+        wide_image.make(images / "tiny" / "image.raw", wide)
+        self.site.command("image", "import", str(wide), "--name", "wide")
+        self.site.pool(IMAGES | {"wide": "wide"})
+        return wide
+
     def rest(self, name):
         """Bring a server to AVAILABLE, from wherever the last test left it."""
         if not self.service.runs():
             self.site.up()
+            self.import_wide()
         elif self.service.state(name) == "QUARANTINED":
             until(
                 lambda: not self.service.open_operations(name),
@@ -50,6 +62,10 @@ class Story:
 
     def server(self, name):
         return self.rack.layout.server(name)
+
+    def console(self, name):
+        """What its serial port said."""
+        return SerialLog(self.rack.paths.serial_log(self.server(name)))
 
     def disk(self, serial):
         """The file of a disk."""

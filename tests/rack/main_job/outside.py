@@ -1,0 +1,190 @@
+"""Faults as they come: caused at the outside of the rack, never inside the product."""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+from cloudstack_ext.contract import Verb
+from cloudstack_ext.lab.guest import Guest
+from provisioner.lab import bmc_ipmi
+from provisioner.lab.namespaces import argv_inside
+from provisioner.lab.network import links, stranger
+from provisioner.lab.qemu import has_kvm
+from tests.rack.controls import Controls
+from tests.rack.main_job.service import until
+
+USER_DATA = b"#cloud-config\n"
+POSED = "10.66.0.250/24"
+
+
+class Deployment:
+    """A create that runs while a test looks on and interferes."""
+
+    def __init__(self, story, guest):
+        self.story, self.guest, self._began = story, guest, time.time()
+        self._pool = ThreadPoolExecutor(1)
+        self._called = self._pool.submit(guest.ask, Verb.CREATE)
+
+    @property
+    def name(self):
+        return self.guest.spec().name
+
+    def called(self, within_s=900):
+        """The entry's answer to create."""
+        return self._called.result(within_s)
+
+    def opened(self):
+        """Its operation, once there is one."""
+        service = self.story.service
+
+        def is_open():
+            found = [each for each in service.operations(self.name) if each["kind"] == "deploy"]
+            return bool(found) and found[0]["opened_at"] >= self._began
+
+        until(is_open, f"a deployment of {self.name} is opened", within_s=60)
+        return service.newest(self.name, "deploy")
+
+    def wait_for(self, stage, within_s=400):
+        """Return as soon as this stage has begun."""
+        self.opened()
+        self.story.service.wait_for_stage(self.name, "deploy", stage, within_s)
+
+    def ended(self, within_s=600):
+        self.opened()
+        return self.story.service.wait_for_end(self.name, "deploy", within_s)
+
+    def took_its_script(self):
+        """Return once the server has its boot script, and with it the token."""
+        since = self.opened()["opened_at"]
+        path = f"/v1/calls?server={self.name}&since={since}"
+
+        def taken():
+            calls = self.story.service.get(path)["calls"]
+            return any(each["text"].startswith("script to") for each in calls)
+
+        until(taken, f"{self.name} has its script", within_s=300)
+
+
+@contextlib.contextmanager
+def deployment(story, name, image="wide"):
+    """A new instance on this server; CloudStack gives up on it afterwards."""
+    story.rest(name)
+    with only(story, name):
+        folder = story.rack.paths.state / "faults"
+        folder.mkdir(exist_ok=True)
+        guest = Guest.of(story.site, folder, "omega", image=image, user_data=USER_DATA)
+        assert guest.prepare().name == name
+    running = Deployment(story, guest)
+    try:
+        yield running
+    finally:
+        guest.ask(Verb.DELETE)
+        running.called()
+
+
+@contextlib.contextmanager
+def only(story, name):
+    """No other server is handed out."""
+    others = [each.name for each in story.rack.layout.servers if each.name != name]
+    for other in others:
+        story.site.command("server", "maintenance", other, "--reason", f"a test wants {name}")
+    try:
+        yield
+    finally:
+        for other in others:
+            story.site.command("server", "maintenance", other, "--end")
+
+
+def power_log(story, name):
+    """All that the controller wrote down."""
+    path = story.rack.paths.power_log(story.server(name))
+    text = path.read_text() if path.exists() else ""
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def switched_on(story, name, since):
+    """Whether the controller has switched its server on since that place of its log."""
+    return any(line.get("event") == "on" for line in power_log(story, name)[since:])
+
+
+def is_fenced(story, name):
+    """Its port leads nowhere."""
+    return links(story.rack.layout.rack)[f"tap-{name}"].master is None
+
+
+def boot_script(story, name):
+    """What somebody else on the provisioning network gets when asking for a server's script."""
+    mac = story.server(name).mac
+    url = f"http://10.66.0.1:8080/boot/ipxe?mac={mac}"
+    with stranger(story.rack.layout, "br-prov", address=POSED) as namespace:
+        argv = ["curl", "-sS", "-w", "\n%{http_code}", url]
+        said = subprocess.run(
+            argv_inside(namespace, argv), capture_output=True, text=True, timeout=30, check=True
+        ).stdout
+    text, _, status = said.rpartition("\n")
+    return int(status), text
+
+
+def end_by_force(story, process):
+    """SIGKILL to all of it: nginx's worker outlives its master."""
+    running = story.rack.record.running(process)
+    os.killpg(running.pid, signal.SIGKILL)
+    until(lambda: not running.is_alive(), f"{process} is gone", within_s=10)
+
+
+@contextlib.contextmanager
+def frozen(story, process):
+    """SIGSTOP until the block ends."""
+    running = story.rack.record.running(process)
+    os.kill(running.pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(running.pid, signal.SIGCONT)
+
+
+def told_to_qemu(story, name, command):
+    """One command to the monitor of a server behind IPMI."""
+    script = {"execute": "qmp_capabilities"}, {"execute": command}
+    given = "".join(json.dumps(each) + "\n" for each in script)
+    socket = story.rack.paths.server(story.server(name)) / "hook.qmp"
+    argv = ["socat", "-t", "2", "-", f"UNIX-CONNECT:{socket}"]
+    subprocess.run(argv, input=given, text=True, capture_output=True, timeout=20, check=True)
+
+
+@contextlib.contextmanager
+def other_disks(story, name, disks):
+    """Somebody changed a server's disks while it was off: so it starts until the block ends."""
+    rack, server = story.rack, story.server(name)
+    changed = replace(server, disks=tuple(disks))
+    layout = replace(
+        rack.layout,
+        servers=tuple(changed if each is server else each for each in rack.layout.servers),
+    )
+    kvm = has_kvm()
+    for disk in changed.disks:
+        file = rack.paths.disk(disk)
+        if not file.exists():
+            file.touch()
+            os.truncate(file, disk.source.size_bytes)
+    bmc_ipmi.up(layout, rack.paths, rack.record, changed, kvm=kvm)
+    try:
+        yield
+    finally:
+        bmc_ipmi.up(rack.layout, rack.paths, rack.record, server, kvm=kvm)
+
+
+def ends_in_quarantine(story, code, name="bios1"):
+    """Off, cut off, dirty where a tenant had it, with the reason on record."""
+    story.service.wait_for_state(name, "QUARANTINED")
+    until(lambda: not story.service.open_operations(name), "nothing goes on", within_s=300)
+    server = story.service.server(name)
+    assert code in {each["code"] for each in story.service.operations(name)[:3]}
+    assert Controls(story.rack, story.server(name)).power() == "off"
+    assert is_fenced(story, name)
+    return server
