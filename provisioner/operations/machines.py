@@ -336,7 +336,7 @@ class BareMetal:
     async def _is_off_in_quarantine(self, allocation: Allocation) -> bool:
         """What switched it off was not this command, so it is read, and not long ago."""
         server = await stored(self.records.servers.server, allocation.server)
-        is_young = self.clock.wall() - server.power.at <= self.times.reading_too_old_s
+        is_young = abs(self.clock.wall() - server.power.at) <= self.times.reading_too_old_s
         is_off = server.power.power is Power.OFF and is_young
         return server.state is State.QUARANTINED and is_off
 

@@ -130,7 +130,7 @@ class PowerLoop:
         busy = await self._with_operation()
         for name in on:
             server = await stored(self._servers.server, name)
-            if server.power.at > readings[name].at:  # a newer look has overtaken it (8)
+            if readings[name].is_overtaken_by(server.power):  # invariant 8
                 continue
             if is_stray(server) and name not in busy:
                 log.warning("%s runs without an owner and is dirty", name, extra={"server": name})

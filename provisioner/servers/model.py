@@ -91,6 +91,10 @@ class PortPlacement:
     vlans: tuple[Vlan, ...] = ()
 
 
+OVERTAKEN_S = 300.0
+"""By so much a reading may be overtaken by one that was asked for later: no look takes longer."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PowerReading:
     """What a controller said, with the time *before* it was asked.
@@ -104,6 +108,10 @@ class PowerReading:
     at: WallSeconds
     source: str
     why: str = ""
+
+    def is_overtaken_by(self, other: "PowerReading") -> bool:
+        """The other one was asked for later; by far later means that the clock was set back."""
+        return 0.0 < other.at - self.at <= OVERTAKEN_S
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import sqlalchemy as sa
 
-from provisioner.servers.model import PowerReading
+from provisioner.servers.model import OVERTAKEN_S, PowerReading
 from provisioner.store.codec import fill, plain
 from provisioner.store.tables import READING, SERVER
 from provisioner.store.transactions import Transactions
@@ -32,13 +32,22 @@ class SqlReadings:
 
 
 def note_readings(connection: sa.Connection, readings: Mapping[ServerName, PowerReading]) -> None:
-    """Note them, and let the newest stand; a reading that was overtaken changes no server."""
+    """Note them, and let the newest stand; a reading that was overtaken changes no server.
+
+    One that is older by far was not overtaken: the wall clock was set back (invariant 8).
+    """
     noted = [{"server": name} | plain(reading) for name, reading in readings.items()]
     connection.execute(sa.insert(READING), noted)
     changed = {"power": "power", "power_at": "at", "power_source": "source", "power_why": "why"}
     newest = (
         sa.update(SERVER)
-        .where(SERVER.c.name == sa.bindparam("_server"), SERVER.c.power_at <= sa.bindparam("_at"))
+        .where(
+            SERVER.c.name == sa.bindparam("_server"),
+            sa.or_(
+                SERVER.c.power_at <= sa.bindparam("_at"),
+                SERVER.c.power_at > sa.bindparam("_at") + OVERTAKEN_S,
+            ),
+        )
         .values({column: sa.bindparam(f"_{name}") for column, name in changed.items()})
     )
     connection.execute(newest, [{f"_{key}": each[key] for key in each} for each in noted])

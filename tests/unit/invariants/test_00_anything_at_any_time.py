@@ -1,0 +1,18 @@
+"""All of them together: verbs, operators, faults, crashes and hands at the machine, by the dice.
+
+A seed that finds something is kept here for ever. `python -m tests.unit.invariants.murphy` walks
+as many as one likes.
+"""
+
+import pytest
+
+from tests.unit.invariants.murphy import Murphy
+
+SEEDS = (31, 66, 103)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_nothing_that_must_never_happen_happens(active, seed):
+    story = Murphy(active, seed)
+    story.live(14)
+    story.settle()
