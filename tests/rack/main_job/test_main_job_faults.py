@@ -10,7 +10,7 @@ from tests.rack.main_job import outside
 from tests.rack.main_job.outside import boot_script, deployment, ends_in_quarantine
 from tests.rack.main_job.service import until
 
-pytestmark = pytest.mark.rack
+pytestmark = pytest.mark.rack_long
 
 
 def kill_and_start(story):
