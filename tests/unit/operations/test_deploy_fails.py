@@ -51,29 +51,17 @@ def test_what_is_wrong_before_power_leaves_the_server_free_and_untouched(world, 
 
 MACHINE = {
     "off: controller silent": (c.silent, "CONTROLLER_BREAKER", SHUT),
-    "off: another machine answers": (c.other_machine, "OTHER_MACHINE", SHUT),
     "off: password changed": (c.wrong_password, "CONTROLLER_PASSWORD", SHUT),
-    "off: stays on": (c.never_off, "POWER_NOT_REACHED", SHUT),
     "port-to-provisioning: stays": (c.stuck_port, "PORT_NOT_SET", NOWHERE),
     "network-first: another device is reported": (
         c.misreports,
         "BOOT_DEVICE_NOT_SET",
         NOWHERE,
     ),
-    "network-first: controller silent": (
-        c.at("network-first", c.silent),
-        "CONTROLLER_UNREACHABLE",
-        SHUT,
-    ),
     "on: never": (c.deaf("on"), "POWER_NOT_REACHED", NOWHERE),
     "on: controller falls silent": (c.at(LATE, c.silent), "CONTROLLER_BREAKER", SHUT),
     "agent-called-in: never": (c.agent(silent_from="hello"), "AGENT_SILENT", NOWHERE),
     "agent-called-in: too late": (c.agent(boots_s=150.0), "AGENT_SILENT", NOWHERE),
-    "agent-called-in: boots its disk": (
-        c.at("agent-called-in", lambda world: world.offers.offered.clear()),
-        "AGENT_SILENT",
-        NOWHERE,
-    ),
     "same-machine: disk missing": (c.facts(c.without_disk), "FACTS_DIFFER", NOWHERE),
     "same-machine: fabric disk": (c.facts(FABRIC), "DISK_FABRIC", NOWHERE),
     "same-machine: another nonce": (
@@ -91,11 +79,6 @@ MACHINE = {
         "DISK_NOT_FOUND",
         NOWHERE,
     ),
-    "write-image: a word nobody knows": (
-        c.agent_fails("write_image", "NO_SUCH_CODE"),
-        "AGENT_FAILED",
-        NOWHERE,
-    ),
     "write-image: agent dies": (c.agent(silent_from="write_image"), "AGENT_LOST", NOWHERE),
     "write-seed: disk fails": (c.agent_fails("write_seed", "DISK_FAILED"), "DISK_FAILED", NOWHERE),
     "boot-order: refused": (
@@ -106,7 +89,6 @@ MACHINE = {
     "withdraw: cannot be written": (c.offers_break, "CANNOT_TELL", NOWHERE),
     "agent-off: stays on": (c.at("agent-off", c.never_off), "POWER_NOT_REACHED", SHUT),
     "port-to-tenant: stays": (c.at("port-to-tenant", c.stuck_port), "PORT_NOT_SET", None),
-    "port-to-tenant: switch away": (c.at("port-to-tenant", c.switch_away), "PORT_NOT_SET", None),
     "disk-first: another device is reported": (
         c.at("disk-first", c.misreports),
         "BOOT_DEVICE_NOT_SET",
@@ -182,16 +164,6 @@ OURS = {
     "write-image: blobs away": (
         c.agent_fails("write_image", "BLOBS_UNREACHABLE"),
         "BLOBS_UNREACHABLE",
-        FREE,
-    ),
-    "write-image: digest wrong": (
-        c.agent_fails("write_image", "IMAGE_DIGEST"),
-        "IMAGE_DIGEST",
-        FREE,
-    ),
-    "write-image: another epoch": (
-        c.agent_fails("write_image", "EPOCH_DIFFERS"),
-        "EPOCH_DIFFERS",
         FREE,
     ),
     "write-image: too slow": (c.agent(takes_s=5 * 3600.0), "DEADLINE", None),

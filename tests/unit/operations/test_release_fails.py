@@ -59,7 +59,6 @@ TABLE = {
     "agent-called-in: never": (c.agent(silent_from="hello"), "AGENT_SILENT", NOWHERE),
     "same-machine: disk missing": (c.facts(c.without_disk), "FACTS_DIFFER", NOWHERE),
     "same-machine: disk added": (c.facts(c.with_disk()), "FACTS_DIFFER", NOWHERE),
-    "same-machine: disk swapped": (c.facts(c.swapped_disk), "FACTS_DIFFER", NOWHERE),
     "same-machine: fabric disk": (
         c.facts(c.with_disk(c.Transport.ISCSI, wwn="naa.1")),
         "DISK_FABRIC",
@@ -90,20 +89,10 @@ TABLE = {
         "WIPE_NOT_PROVEN",
         NOWHERE,
     ),
-    "erase: a disk that keeps nothing": (
-        c.agent_lies("erase", first_run(canaries_kept=0)),
-        "WIPE_NOT_PROVEN",
-        NOWHERE,
-    ),
     "verify: a disk is left out": (c.agent_lies("verify", nothing), "WIPE_NOT_PROVEN", NOWHERE),
     "verify: samples are not wiped": (
         c.agent_lies("verify", first_disk(unwiped=1, first_unwiped=4096)),
         "WIPE_NOT_PROVEN",
-        NOWHERE,
-    ),
-    "verify: read errors": (
-        c.agent_lies("verify", first_disk(read_errors=1)),
-        "DISK_FAILED",
         NOWHERE,
     ),
     "agent-off: stays on": (c.at("agent-off", c.never_off), "POWER_NOT_REACHED", SHUT),
