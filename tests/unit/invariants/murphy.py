@@ -300,7 +300,8 @@ class Murphy:
                 assert not self.has_data(name), where
             started = machine.booted_from[-1:] or [None]
             on = machine.power is Power.ON and name not in self.by_hand
-            if on and owner is None and world.open_now(name) is None and not machine.deaf_to:
+            can_be_told = not (machine.deaf_to or machine.silent or machine.nonsense)
+            if on and owner is None and world.open_now(name) is None and can_be_told:
                 assert started == [BootDevice.NETWORK], where
             if machine.power is Power.OFF:
                 self.by_hand.discard(name)

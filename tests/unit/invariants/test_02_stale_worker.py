@@ -26,15 +26,7 @@ def deleted(world):
     )
 
 
-STEPS = [
-    "off",
-    "port-to-provisioning",
-    "on-to-network-for-tenant",
-    "write-image",
-    "agent-off",
-    "port-to-tenant",
-    "first-on",
-]
+STEPS = ["on-to-network-for-tenant", "write-image", "port-to-tenant", "first-on"]
 
 
 @pytest.mark.parametrize("step", STEPS)

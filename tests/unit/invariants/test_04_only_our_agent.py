@@ -10,10 +10,10 @@ import provisioner
 from provisioner.operations.power import START
 from provisioner.operations.power_loop import PowerLoop, is_stray
 from provisioner.operations.quarantine import QUARANTINE
-from provisioner.operations.release import CLEAN, RELEASE
+from provisioner.operations.release import RELEASE
 from provisioner.operations.steps import new_operation
 from provisioner.ports.controllers import BootDevice, PowerAct
-from provisioner.servers.allocation import Phase
+from provisioner.servers.allocation import Allocation, Phase
 from provisioner.servers.model import ControllerDriver, Placement, Power, State
 from provisioner.servers.operation import Status
 from provisioner.servers.power_on import why_not
@@ -49,10 +49,23 @@ def test_there_is_one_way_to_switch_on_and_it_is_guarded():
 
 
 # --- the rule ------------------------------------------------------------------------------
+ALLOCATION = Allocation(
+    id="1",
+    key=REQUEST.key,
+    name="i",
+    who="lab",
+    server="s1",
+    pool="a",
+    phase=Phase.ACTIVE,
+    wanted=Power.ON,
+    created_at=0.0,
+)
+
+
 @pytest.mark.parametrize("state", State)
 @pytest.mark.parametrize("living", [True, False])
-def test_what_is_on_the_disks_starts_only_for_the_tenant_who_has_them(active, state, living):
-    server, allocation = replace(active.server(), state=state), active.allocation()
+def test_what_is_on_the_disks_starts_only_for_the_tenant_who_has_them(state, living):
+    server, allocation = replace(store.new_server("s1"), state=state), ALLOCATION
     if not living:
         allocation = replace(allocation, phase=Phase.ENDED, ended_at=1.0)
     allowed = living and state in {State.DEPLOYING, State.ACTIVE, State.RESCUE}
@@ -61,8 +74,8 @@ def test_what_is_on_the_disks_starts_only_for_the_tenant_who_has_them(active, st
         assert (refusal == "") is (allowed and given is allocation)
 
 
-def test_the_agent_starts_only_with_the_network_set_as_boot_device(active):
-    server = replace(active.server(), state=State.RELEASING)
+def test_the_agent_starts_only_with_the_network_set_as_boot_device():
+    server = replace(store.new_server("s1"), state=State.RELEASING)
     assert why_not(server, None, from_network=True, override=False)
     assert not why_not(server, None, from_network=True, override=True)
 
@@ -168,8 +181,8 @@ def test_one_whose_agent_does_not_call_in_is_off_and_quarantined(active):
 
 # --- the power loop ------------------------------------------------------------------------
 @pytest.mark.parametrize("state", State)
-def test_a_dirty_server_that_nobody_has_is_switched_off_wherever_it_is(active, state):
-    server = replace(active.server(), state=state, dirty=True)
+def test_a_dirty_server_that_nobody_has_is_switched_off_wherever_it_is(state):
+    server = replace(store.new_server("s1"), state=state, dirty=True)
     owned = state in {State.RESERVED, State.DEPLOYING, State.ACTIVE, State.RESCUE}
     assert is_stray(server) is not owned
     found = replace(server, found_on=True)
@@ -209,12 +222,3 @@ def loop_of(world):
         every_moving=5.0,
         on_stray=stray,
     )
-
-
-def test_a_cleaning_that_was_asked_for_again_is_the_agents_start_too(active):
-    quarantine(active)
-    active.machines["s1"].booted_from.clear()
-    active.open(CLEAN)
-    active.walk()
-    assert active.machines["s1"].booted_from == [BootDevice.NETWORK]
-    assert (active.state(), active.server().dirty) == (State.AVAILABLE, False)

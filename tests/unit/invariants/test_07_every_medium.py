@@ -10,6 +10,7 @@ from provisioner.operations.inspect import INSPECT
 from provisioner.servers.baseline import differences
 from provisioner.servers.model import ExcludedDisk, State
 from provisioner.testing import store
+from tests.unit.operations.world import ONE
 
 ANN = desk.Operator(name="ann", role="admin", by="uid 0")
 
@@ -18,6 +19,11 @@ def with_disk(facts, **fields):
     """One disk more, like the first but for these."""
     one = replace(facts.disks[0], serial="more", name="sdz", **fields)
     return replace(facts, disks=(*facts.disks, one))
+
+
+def inspected():
+    server = store.new_server("s1")
+    return replace(server, baseline=store.inventory(ONE, server.nics[0].mac))
 
 
 def released(world):
@@ -43,8 +49,8 @@ def test_a_disk_that_a_tenant_has_write_protected_is_not_left_out_of_the_wipe(ac
     assert still_dirty(active)
 
 
-def test_of_two_disks_that_look_alike_none_may_become_write_protected(active):
-    server = active.server()
+def test_of_two_disks_that_look_alike_none_may_become_write_protected():
+    server = inspected()
     alike = replace(server.baseline.disks[0], serial=None, wwn=None)
     for first, second in ((True, False), (False, False)):
         remembered = (replace(alike, read_only=first), replace(alike, read_only=second))
@@ -54,8 +60,8 @@ def test_of_two_disks_that_look_alike_none_may_become_write_protected(active):
         assert not differences(replace(server, baseline=baseline), baseline)
 
 
-def test_one_that_was_protected_from_the_beginning_is_no_difference(active):
-    server = active.server()
+def test_one_that_was_protected_from_the_beginning_is_no_difference():
+    server = inspected()
     baseline = store.replace_disks(server.baseline, read_only=True)
     assert not differences(replace(server, baseline=baseline), baseline)
     assert not differences(replace(server, baseline=baseline), server.baseline)
@@ -66,8 +72,8 @@ def test_one_that_was_protected_from_the_beginning_is_no_difference(active):
     [{"removable": True}, {"transport": Transport.USB}, {"bytes": 2**39}, {"serial": "other"}],
     ids=str,
 )
-def test_a_disk_that_turned_into_something_else_is_missed(active, now):
-    server = active.server()
+def test_a_disk_that_turned_into_something_else_is_missed(now):
+    server = inspected()
     assert differences(server, store.replace_disks(server.baseline, **now))
 
 
@@ -109,16 +115,9 @@ def identity():
 
 
 # --- what is plugged in --------------------------------------------------------------------
-REMOVABLE = {
-    "a stick": {"transport": Transport.USB, "removable": True},
-    "a disk on usb": {"transport": Transport.USB},
-    "a card": {"removable": True},
-}
-
-
-@pytest.mark.parametrize("medium", REMOVABLE)
-def test_a_writable_removable_medium_stops_the_wipe(active, medium):
-    active.agents["s1"].facts = with_disk(active.server().baseline, wwn="0x1", **REMOVABLE[medium])
+@pytest.mark.parametrize("fields", [{"transport": Transport.USB}, {"removable": True}], ids=str)
+def test_a_writable_removable_medium_stops_the_wipe(active, fields):
+    active.agents["s1"].facts = with_disk(active.server().baseline, wwn="0x1", **fields)
     code, done = released(active)
     assert code == "WIPE_METHOD_MISSING"
     assert "erase" not in done
@@ -155,18 +154,10 @@ def other_serial(good):
     return {"disks": [each | {"disk": each["disk"] | {"serial": "X"}} for each in good["disks"]]}
 
 
-def twice(good):
-    return {"disks": [*good["disks"], *good["disks"]]}
-
-
 LIES = {
-    "no disk was looked at": without("mark"),
     "no disk was erased": without("erase"),
     "no disk was verified": without("verify"),
     "no disk at all": without("mark", "erase", "verify"),
-    "another disk was looked at": {"mark": other_serial},
-    "another disk was erased": {"erase": other_serial},
-    "another disk was verified": {"verify": other_serial},
     "another disk throughout": dict.fromkeys(("mark", "erase", "verify"), other_serial),
 }
 

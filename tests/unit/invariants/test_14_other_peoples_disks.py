@@ -32,8 +32,8 @@ ACTS = {"mark", "erase", "verify", "write_image", "write_seed", "set_boot_order"
 
 @pytest.mark.parametrize("transport", sorted(FABRIC))
 @pytest.mark.parametrize("wwn", [WWN, None])
-def test_a_disk_over_a_fabric_refuses_the_server_until_it_is_listed(world, transport, wwn):
-    disks = lun(world.server().baseline, transport, wwn).disks
+def test_a_disk_over_a_fabric_refuses_the_server_until_it_is_listed(transport, wwn):
+    disks = lun(store.inventory("1" * 32, "52:54:00:00:00:01"), transport, wwn).disks
     with pytest.raises(InputError, match="DISK_FABRIC"):
         own_disks(disks, ())
     with pytest.raises(InputError, match="DISK_FABRIC"):

@@ -196,7 +196,7 @@ def test_another_servers_orders_are_not_told_or_answered(booted):
     assert booted.database.orders.order(theirs, "erase").ok is None
 
 
-@pytest.mark.parametrize("number", [2**63, -(2**63), 2**70, -(2**70), 10**1000])
+@pytest.mark.parametrize("number", [2**63, -(10**1000)])
 def test_numbers_that_no_database_holds_are_an_answer_not_a_bug(booted, number):
     one = Agent(booted)
     one.hello()
