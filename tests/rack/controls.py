@@ -21,6 +21,13 @@ class Controls:
             return self.ipmi("power", "status").split()[-1]
         return self.redfish("GET", "")["PowerState"].lower()
 
+    def answers(self):
+        """The controller takes a question."""
+        try:
+            return self.power() in {"on", "off"}
+        except AssertionError:
+            return False
+
     def turn(self, wanted):
         """Press the button for on or off."""
         if self._is_ipmi:

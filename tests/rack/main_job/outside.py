@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -16,10 +17,13 @@ from provisioner.lab.namespaces import argv_inside
 from provisioner.lab.network import links, stranger
 from provisioner.lab.qemu import has_kvm
 from tests.rack.controls import Controls
+from tests.rack.lying.device import PLUGIN
 from tests.rack.main_job.service import until
 
 USER_DATA = b"#cloud-config\n"
 POSED = "10.66.0.250/24"
+MOMENT_S, PROGRESS_S = 0.02, 0.8
+"""So long a server gets some megabytes; an agent reports its progress twice a second."""
 
 
 class Deployment:
@@ -137,6 +141,22 @@ def end_by_force(story, process):
     until(lambda: not running.is_alive(), f"{process} is gone", within_s=10)
 
 
+def in_small_pieces(story, process, enough):
+    """Let it work for moments only, until it is enough; it stands still then."""
+    running = story.rack.record.running(process)
+
+    def is_enough():
+        os.killpg(running.pid, signal.SIGSTOP)
+        time.sleep(PROGRESS_S)
+        if enough():
+            return True
+        os.killpg(running.pid, signal.SIGCONT)
+        time.sleep(MOMENT_S)
+        return False
+
+    until(is_enough, f"{process} did enough", within_s=120)
+
+
 @contextlib.contextmanager
 def frozen(story, process):
     """SIGSTOP until the block ends."""
@@ -177,6 +197,115 @@ def other_disks(story, name, disks):
         yield
     finally:
         bmc_ipmi.up(rack.layout, rack.paths, rack.record, server, kvm=kvm)
+
+
+@contextlib.contextmanager
+def times(story, **changed):
+    """Another configuration of the service, until the block ends."""
+    site = replace(story.site, times=story.site.times | changed)
+    restart(site)
+    try:
+        yield
+    finally:
+        restart(story.site)
+
+
+def restart(site):
+    """With the configuration of this site."""
+    site.configure()
+    site.stop_serving()
+    site.serve()
+
+
+def hello(story, script):
+    """The status that an agent gets who says hello with a script's token."""
+    token = re.search(r"rackwright.token=(\S+)", script)[1]
+    url = "https://10.66.0.1:8443/agent/v1/hello"
+    header = f"authorization: Bearer {token}"
+    with stranger(story.rack.layout, "br-prov", address=POSED) as namespace:
+        argv = ["curl", "-sk", "-o", "/dev/null", "-w", "%{http_code}", "-H", header, "-d", "{}"]
+        said = subprocess.run(
+            argv_inside(namespace, [*argv, url]), capture_output=True, timeout=30, check=True
+        ).stdout
+    return int(said)
+
+
+def answered(story, name):
+    """Bytes of each answer that the blob server gave of a file, as its log has them."""
+    lines = (story.rack.paths.logs / "nginx.log").read_text().splitlines()
+    return [int(line.split('"')[2].split()[1]) for line in lines if name in line]
+
+
+@contextlib.contextmanager
+def flipped(file, offset):
+    """One byte of a file is another one until the block ends."""
+
+    def flip():
+        with file.open("r+b") as content:
+            content.seek(offset)
+            byte = content.read(1)[0]
+            content.seek(offset)
+            content.write(bytes([byte ^ 0xFF]))
+
+    flip()
+    try:
+        yield
+    finally:
+        flip()
+
+
+@contextlib.contextmanager
+def other_guid(story, name):
+    """Another board's controller answers at the address."""
+    record, process = story.rack.record, f"ipmi_sim-{name}"
+    argv = json.loads((story.rack.paths.run / f"{process}.json").read_text())["argv"]
+    server = story.server(name)
+    lan = story.rack.paths.server(server) / "lan.conf"
+    kept = lan.read_text()
+
+    def start(text):
+        record.stop(process)
+        lan.write_text(text)
+        record.start(process, argv)
+        controls = Controls(story.rack, server)
+        until(controls.answers, "the controller answers", within_s=20)
+
+    start(kept.replace(server.uuid.hex, "0" * 31 + "7"))
+    try:
+        yield
+    finally:
+        start(kept)
+
+
+class Liar:
+    """A disk behind nbdkit that can be told to lie."""
+
+    def __init__(self, socket, rules):
+        self.socket, self._rules = socket, rules
+
+    def lie(self, **rules):
+        hidden = self._rules.with_suffix(".new")
+        hidden.write_text(json.dumps(rules))
+        hidden.replace(self._rules)
+
+
+@contextlib.contextmanager
+def behind_plugin(story, disk):
+    """The same file as before, served by tests/rack/lying/plugin.py, honest at first."""
+    folder = story.rack.paths.state / "nbd"
+    folder.mkdir(exist_ok=True)
+    socket, rules = folder / disk.serial, folder / f"{disk.serial}.json"
+    socket.unlink(missing_ok=True)
+    liar = Liar(socket, rules)
+    liar.lie()
+    words = [f"file={story.rack.paths.disk(disk)}", f"rules={rules}"]
+    argv = ["nbdkit", "-f", "-U", str(socket), "python", str(PLUGIN), *words]
+    with subprocess.Popen(argv, stdin=subprocess.DEVNULL) as child:
+        try:
+            until(socket.exists, "nbdkit listens", within_s=10)
+            yield liar
+        finally:
+            child.terminate()
 
 
 def ends_in_quarantine(story, code, name="bios1"):
