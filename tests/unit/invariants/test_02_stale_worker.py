@@ -26,7 +26,7 @@ def deleted(world):
     )
 
 
-STEPS = ["on-to-network-for-tenant", "write-image", "port-to-tenant", "first-on"]
+STEPS = ["write-image", "port-to-tenant", "first-on"]
 
 
 @pytest.mark.parametrize("step", STEPS)

@@ -40,7 +40,7 @@ def test_a_release_does_not_pass_a_controller_that_cannot_be_read(active, how):
     assert not active.allocation().off_confirmed
 
 
-@pytest.mark.parametrize("how", UNREADABLE)
+@pytest.mark.parametrize("how", ["silent", "deaf"])
 def test_a_quarantine_that_cannot_read_the_power_shuts_the_port(active, how):
     UNREADABLE[how](active)
     active.open(QUARANTINE)

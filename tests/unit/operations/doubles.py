@@ -121,7 +121,8 @@ COMPILED = {}
 
 def fast(database):
     """Nobody pulls the plug of a test: no wait for the disk."""
-    database.engine.update_execution_options(compiled_cache=COMPILED)
+    for engine in (database.engine, database.servers._transactions._reader):
+        engine.update_execution_options(compiled_cache=COMPILED)
     database.engine.dispose()
 
     @sa.event.listens_for(database.engine, "connect")
