@@ -77,7 +77,7 @@ class SqlAllocations:
         self, request: InstanceRequest, *, until: WallSeconds, now: WallSeconds
     ) -> Allocation:
         """The first free server of the pool by name, or the one already kept (until then)."""
-        with self._transactions.write() as connection:
+        with self._transactions.write(hands_out=True) as connection:
             kept = _kept(connection, request, now=now)
             if kept is None:
                 server = _take(connection, request, MOVES[(State.AVAILABLE, Intent.RESERVE)].during)
@@ -108,7 +108,7 @@ class SqlAllocations:
         Raises:
             ConflictError: INSTANCE_BUSY: it would be another server than `on`.
         """
-        with self._transactions.write() as connection:
+        with self._transactions.write(hands_out=True) as connection:
             kept = _kept(connection, request, now=now)
             if kept is not None and kept.phase is not Phase.RESERVED:
                 return kept

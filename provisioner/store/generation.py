@@ -79,8 +79,10 @@ class Generation:
         self._write(self._generation)
         self.held = self._compare()
 
-    def before_commit(self, generation: int) -> None:
+    def before_commit(self, generation: int, *, hands_out: bool) -> None:
         """Let a transaction pass that ends with this generation.
+
+        A marker that stays behind keeps no server from being freed or quarantined.
 
         Raises:
             OperatorError: SERVICE_HELD: it would change who has a server. DATABASE_FAILED:
@@ -90,7 +92,7 @@ class Generation:
             return
         if self.held is not None:
             raise OperatorError(ErrorCode.SERVICE_HELD, f"held: {self.held.reason}")
-        if self._behind:
+        if self._behind and hands_out:
             with self._lock:
                 try:
                     self._write(self._generation)

@@ -25,15 +25,19 @@ class Transactions:
             yield connection
 
     @contextmanager
-    def write(self) -> Iterator[sa.Connection]:
+    def write(self, *, hands_out: bool = False) -> Iterator[sa.Connection]:
         """All or nothing, one writer at a time; no hardware or network is touched inside.
+
+        Args:
+            hands_out: It may give a server to somebody: refused while the marker cannot follow.
 
         Raises:
             TransientError: DATABASE_BUSY, DATABASE_FULL.
-            OperatorError: SERVICE_HELD: it would have handed out or freed a server.
+            OperatorError: SERVICE_HELD: it would have changed who has a server.
+                DATABASE_FAILED: it hands out, and the marker cannot be written.
         """
         with translated(), self._writer.begin() as connection:
             yield connection
             generation = connection.scalar(sa.select(SITE_STATE.c.generation)) or 0
-            self._generation.before_commit(generation)
+            self._generation.before_commit(generation, hands_out=hands_out)
         self._generation.after_commit(generation)

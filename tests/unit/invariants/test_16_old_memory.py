@@ -15,6 +15,7 @@ from cloudstack_ext.power_view import PowerState, power_state
 from provisioner.boot.token import digest
 from provisioner.errors import ConflictError, OperatorError, RackwrightError
 from provisioner.operations import desk, desk_records, desk_servers
+from provisioner.operations.quarantine import QUARANTINE
 from provisioner.operations.release import CLEAN
 from provisioner.ports.controllers import PowerAct
 from provisioner.secret import Secret
@@ -264,6 +265,19 @@ def test_a_copy_from_the_middle_of_a_deployment_is_an_old_memory(world, tmp_path
     restored = store.open_store(tmp_path / "copy", world.clock)
     assert "an older copy was restored" in restored.generation.held.reason
     restored.close()
+
+
+def test_a_marker_that_cannot_follow_keeps_no_server_from_its_quarantine(active):
+    """Its disk is full: nothing is handed out then, but what must be made safe is."""
+    (active.folder / "marker.new").mkdir()
+    active.open(QUARANTINE)
+    active.walk()
+    assert active.state() is State.QUARANTINED
+    assert active.power_of() is Power.OFF
+    with pytest.raises(OperatorError, match="DATABASE_FAILED"):
+        active.do(active.bare_metal.reserve(OTHER))
+    (active.folder / "marker.new").rmdir()
+    assert active.do(active.bare_metal.reserve(OTHER)).server == "s2"
 
 
 def test_a_held_store_begins_and_ends_no_operation(active, tmp_path):
