@@ -84,7 +84,13 @@ class Conversations:
 
     @contextlib.asynccontextmanager
     async def to(
-        self, server: ServerRecord, password: Secret, *, source: str, quiet: bool = False
+        self,
+        server: ServerRecord,
+        password: Secret,
+        *,
+        source: str,
+        quiet: bool = False,
+        turn_by: WallSeconds | None = None,
     ) -> "AsyncIterator[Conversation]":
         """Wait for the controller's turn and speak with it; sessions end with the block.
 
@@ -95,6 +101,10 @@ class Conversations:
             password: Of the address's user.
             source: Who asks; stands in readings.
             quiet: Do not journal the calls: for the readings of the power loop.
+            turn_by: It must be this one's turn by then; None waits for ever.
+
+        Raises:
+            TransientError: CONTROLLER_BUSY: a call that was given up has not ended yet.
         """
         line = self._line(server.controller)
         calls = ControllerCalls(
@@ -114,7 +124,7 @@ class Conversations:
             certificate_sha256=server.identity.certificate_sha256 if server.identity else None,
         )
         talk = Conversation(server, controller, calls, source=source)
-        await line.turn.acquire()
+        await self._take(line.turn, calls.where, turn_by)
         try:
             try:
                 yield talk
@@ -122,6 +132,26 @@ class Conversations:
                 await talk.close()
         finally:
             calls.when_all_ended(line.turn.release)
+
+    async def _take(self, turn: asyncio.Lock, where: str, by: WallSeconds | None) -> None:
+        if by is None or not turn.locked():
+            await turn.acquire()
+            return
+        mine = asyncio.ensure_future(turn.acquire())
+        timer = asyncio.ensure_future(self._clock.sleep(Seconds(by - self._clock.wall())))
+        try:
+            await asyncio.wait({mine, timer}, return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:
+            if not mine.cancel():
+                turn.release()
+            raise
+        finally:
+            timer.cancel()
+        if not mine.done():
+            mine.cancel()
+            raise TransientError(
+                ErrorCode.CONTROLLER_BUSY, f"{where} is still spoken with: its last call hangs"
+            )
 
     def is_taken(self, server: ServerRecord) -> bool:
         """Somebody speaks with its controller now."""

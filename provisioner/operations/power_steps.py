@@ -80,7 +80,7 @@ async def _fence(work: Work) -> Mapping[str, Any]:
     """Off, else cut off: whichever is sure first; `delete` is answered after it."""
     until = WallSeconds(min(work.until, work.begun + FENCE_S))
     try:
-        async with talk(work) as controller:
+        async with talk(work, turn_by=until) as controller:
             reading = await controller.reach_off(until=until)
         found = {"fence": "off", **await remember(work, reading)}
     except RackwrightError as error:

@@ -16,9 +16,9 @@ PATIENCE_S = 90.0
 
 async def _off_or_unknown(work: Work) -> Mapping[str, Any]:
     """Off, or the word that nobody knows: then the port is shut."""
+    until = WallSeconds(work.doors.clock.wall() + PATIENCE_S)
     try:
-        async with talk(work) as controller:
-            until = WallSeconds(work.doors.clock.wall() + PATIENCE_S)
+        async with talk(work, turn_by=until) as controller:
             reading = await controller.reach_off(until=until)
     except RackwrightError as error:
         return {"power": "unknown", "why": f"{error.code}: {error.brief}"}

@@ -58,6 +58,28 @@ def test_one_that_falls_silent_later_does_not_pass_either(active, before):
     assert active.placement() is Placement.SHUT
 
 
+def hangs(world):
+    """The last call to its controller was given up and has not ended: nobody may speak now."""
+    line = world.doors.conversations._line(world.server().controller)
+    world.do(line.turn.acquire())
+
+
+def test_a_call_that_never_ends_does_not_keep_the_port_open(active):
+    hangs(active)
+    operation = active.open(QUARANTINE)
+    active.walk()
+    assert active.operation(operation).status == "done"
+    assert active.placement() is Placement.SHUT
+
+
+def test_nor_does_it_keep_a_delete_waiting(active):
+    hangs(active)
+    began, key = active.clock.wall(), REQUEST.key
+    active.live(active.bare_metal.release(key, "lab", until=active.within(60.0)))
+    assert active.clock.wall() - began <= 10.5
+    assert active.placement() is Placement.SHUT
+
+
 # --- somebody else owns the controller -----------------------------------------------------
 @pytest.mark.parametrize("steps", ["release", "clean"])
 def test_a_server_switched_on_while_it_rests_never_meets_the_provisioning_network(active, steps):
