@@ -90,7 +90,7 @@ class Housekeeping:
         last = await stored(partial(self.records.operations.operations, server=server, most=1))
         return any(
             each.kind is Intent.QUARANTINE
-            and each.status is Status.FAILED
+            and each.status in {Status.FAILED, Status.CANCELLED}
             and self.clock.wall() - (each.ended_at or 0.0) >= AGAIN_S
             for each in last
         )
