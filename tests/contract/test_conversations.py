@@ -1,6 +1,8 @@
 """Conversations, verification and their faults over sockets, on real emulators and the fake."""
 
 import asyncio
+import base64
+import logging
 import os
 import time
 from dataclasses import replace
@@ -198,6 +200,14 @@ def shown_by_children():
         except (FileNotFoundError, ProcessLookupError):
             continue
     return shown
+
+
+def test_no_library_logs_the_password_at_any_level(rig, caplog):
+    caplog.set_level(logging.DEBUG)
+    rig.run(lambda r: talk(r, lambda each: each.boot_from(BootDevice.DISK)))
+    basic = base64.b64encode(f"{rig.address.user}:{PASSWORD}".encode()).decode()
+    for secret in (PASSWORD, PASSWORD.encode().hex(), basic):
+        assert secret not in caplog.text
 
 
 def test_a_stopped_controller_is_given_up_at_the_deadline_and_spoken_to_again(rig):
