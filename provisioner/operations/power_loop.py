@@ -5,7 +5,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
 
-from provisioner.errors import RackwrightError
+from provisioner.errors import ErrorCode, OperatorError, RackwrightError
 from provisioner.operations.conversation import Conversations
 from provisioner.ports.clock import Clock
 from provisioner.ports.operations import Operations
@@ -105,10 +105,21 @@ class PowerLoop:
         last = self._read_at.get(server.name)
         return last is None or self._clock.monotonic() - last >= pause - EARLY_S
 
-    def _passwords(self, servers: Iterable[ServerRecord]) -> dict[ServerName, Secret]:
-        return {each.name: self._servers.password(each.name) for each in servers}
+    def _passwords(
+        self, servers: Iterable[ServerRecord]
+    ) -> dict[ServerName, Secret | OperatorError]:
+        """One that cannot be opened keeps no other server from being looked at."""
+        found: dict[ServerName, Secret | OperatorError] = {}
+        for each in servers:
+            try:
+                found[each.name] = self._servers.password(each.name)
+            except OperatorError as error:
+                found[each.name] = error
+        return found
 
-    async def _look(self, server: ServerRecord, password: Secret) -> PowerReading | None:
+    async def _look(
+        self, server: ServerRecord, password: Secret | OperatorError
+    ) -> PowerReading | None:
         async with self._places:
             # nothing is awaited between this question and the turn
             if self._conversations.is_taken(server):
@@ -116,12 +127,18 @@ class PowerLoop:
             self._read_at[server.name] = self._clock.monotonic()
             at = self._clock.wall()
             try:
+                if isinstance(password, OperatorError):
+                    raise password
                 async with self._conversations.to(
                     server, password, source=SOURCE, quiet=True
                 ) as talk:
                     return await talk.power(until=WallSeconds(at + LOOK_LIMIT_S))
             except RackwrightError as error:
-                return PowerReading(power=Power.UNKNOWN, at=at, source=SOURCE, why=str(error))
+                why = str(error)
+            except Exception as error:  # one controller's answer must not end the loop of all
+                log.exception("reading %s", server.name, extra={"server": server.name})
+                why = f"{ErrorCode.INTERNAL}: {type(error).__name__}"
+            return PowerReading(power=Power.UNKNOWN, at=at, source=SOURCE, why=why)
 
     async def _tell_of_strays(self, readings: Mapping[ServerName, PowerReading]) -> None:
         on = [name for name, reading in readings.items() if reading.power is Power.ON]

@@ -199,6 +199,45 @@ def test_an_ownerless_dirty_server_that_runs_is_switched_off_and_that_is_said(ac
     assert active.power_of() is Power.OFF
 
 
+def test_a_server_whose_password_cannot_be_opened_hides_no_stray(active, outsider):
+    """Its sealed text is damaged; the loop goes on with all the others."""
+    quarantine(active)
+    for name in ("s1", "s2"):
+        active.database.servers.change(name, driver=ControllerDriver.SUSHY)
+    outsider(active, "UPDATE server SET password = 'masked:0:00' WHERE name = 's2'")
+    press(active)
+    readings = active.do(loop_of(active).round())
+    assert readings["s2"].power is Power.UNKNOWN
+    assert active.open_now().kind == "quarantine"
+    active.walk()
+    assert active.power_of() is Power.OFF
+
+
+def test_a_controller_that_breaks_its_library_hides_no_stray(active):
+    """A tenant may own one from inside; what it answers must not end the loop of all."""
+    quarantine(active)
+    for name in ("s1", "s2"):
+        active.database.servers.change(name, driver=ControllerDriver.SUSHY)
+    host, opened = active.server("s2").controller.host, active.controllers.open
+
+    def breaks(address, *given, **more):
+        controller = opened(address, *given, **more)
+
+        async def read_power():
+            raise RecursionError("an answer without a bottom")
+
+        if address.host == host:
+            controller.read_power = read_power
+        return controller
+
+    active.controllers.open = breaks
+    press(active)
+    readings = active.do(loop_of(active).round())
+    assert (readings["s1"].power, readings["s2"].power) == (Power.ON, Power.UNKNOWN)
+    assert active.open_now().kind == "quarantine"
+    active.walk()
+
+
 def quarantine(world):
     """s1 without an owner, dirty."""
     world.agents["s1"].silent_from = "hello"
