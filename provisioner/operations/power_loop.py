@@ -126,9 +126,9 @@ class PowerLoop:
                 return None
             self._read_at[server.name] = self._clock.monotonic()
             at = self._clock.wall()
+            if isinstance(password, OperatorError):
+                return _unknown(at, str(password))
             try:
-                if isinstance(password, OperatorError):
-                    raise password
                 async with self._conversations.to(
                     server, password, source=SOURCE, quiet=True
                 ) as talk:
@@ -138,7 +138,7 @@ class PowerLoop:
             except Exception as error:  # one controller's answer must not end the loop of all
                 log.exception("reading %s", server.name, extra={"server": server.name})
                 why = f"{ErrorCode.INTERNAL}: {type(error).__name__}"
-            return PowerReading(power=Power.UNKNOWN, at=at, source=SOURCE, why=why)
+            return _unknown(at, why)
 
     async def _tell_of_strays(self, readings: Mapping[ServerName, PowerReading]) -> None:
         on = [name for name, reading in readings.items() if reading.power is Power.ON]
@@ -159,6 +159,10 @@ class PowerLoop:
             await self._on_stray(server)
         except RackwrightError as error:
             log.warning("%s is not switched off: %s", server.name, error)
+
+
+def _unknown(at: WallSeconds, why: str) -> PowerReading:
+    return PowerReading(power=Power.UNKNOWN, at=at, source=SOURCE, why=why)
 
 
 def is_stray(server: ServerRecord) -> bool:
