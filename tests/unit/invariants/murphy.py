@@ -305,7 +305,8 @@ class Murphy:
                 assert not self.has_data(name), where
             started = machine.booted_from[-1:] or [None]
             on = machine.power is Power.ON and name not in self.by_hand
-            if on and owner is None and world.open_now(name) is None and leads is not CUT_OFF:
+            stays = leads is CUT_OFF or f"tap-{name}" in world.ports.stuck | world.ports.away
+            if on and owner is None and world.open_now(name) is None and not stays:
                 assert started == [BootDevice.NETWORK], where
             if machine.power is Power.OFF:
                 self.by_hand.discard(name)
