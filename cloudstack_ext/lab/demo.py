@@ -84,12 +84,16 @@ def say(line: str) -> None:
 
 def main(words: list[str]) -> int:
     """Run it; 0 when everything is as it must be."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    site = LabSite.of(os.environ, say)
     unknown = sorted(set(words) - {"--quick", "--keep"})
     if unknown:
         say(f"USAGE: {' '.join(unknown)}: ./dev demo takes --quick, --keep and --yes")
         return InputError.exit_code
+    return play(LabSite.of(os.environ, say), words)
+
+
+def play(site: LabSite, words: list[str]) -> int:
+    """The same on a given rack, from nothing to nothing."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         with alone(site):
             return _run(site, words)

@@ -21,11 +21,19 @@ KEEP_OFF = 1 << 20
 SCRIPT = """set -e
 cat > /tmp/marks
 [ -b "$1" ] || dd if=/dev/zero of="$1" bs=1048576 count=$(( {file_bytes} / 1048576 )) 2> /dev/null
-n=0
-for at in {offsets}; do
-    dd if=/tmp/marks of="$1" bs={size} skip=$n seek=$at count=1 conv=notrunc 2> /dev/null
-    n=$(( n + 1 ))
-done
+if command -v python3 > /dev/null; then # a thousand processes take minutes under emulation
+    python3 -c 'import sys
+with open(sys.argv[1], "r+b") as disk, open("/tmp/marks", "rb") as marks:
+    for at in sys.argv[2:]:
+        disk.seek(int(at) * {size})
+        disk.write(marks.read({size}))' "$1" {offsets}
+else
+    n=0
+    for at in {offsets}; do
+        dd if=/tmp/marks of="$1" bs={size} skip=$n seek=$at count=1 conv=notrunc 2> /dev/null
+        n=$(( n + 1 ))
+    done
+fi
 sync
 echo 3 > /proc/sys/vm/drop_caches
 """
