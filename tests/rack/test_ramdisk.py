@@ -135,8 +135,10 @@ class Booted:
     """A QEMU machine that runs the ramdisk until it goes off."""
 
     def __init__(self, ramdisk, folder, *, arguments, orders, limit_s=180, service=None):
-        self.service = service or ScriptedService(folder / "site.pem")
         authority = folder / "site.ca.pem"
+        if service is None:
+            make_authority(folder, "site")
+        self.service = service or ScriptedService(folder / "site.pem")
         self.service.orders = [
             {"order": number, "epoch": 3, "kind": kind, "parameters": parameters}
             for number, (kind, parameters) in enumerate(orders, 1)
@@ -344,7 +346,6 @@ def test_uefi_firmware_gets_the_disk_as_its_first_entry(ramdisk, tmp_path):
     ]
     wanted = {"mode": "uefi", "disk": {"bytes": 256 << 20, "serial": "NVME-1"}}
     orders = [("set_boot_order", wanted), ("set_boot_order", wanted), ("power_off", {})]
-    make_authority(tmp_path, "site")
     booted = Booted(ramdisk, tmp_path, arguments=arguments, orders=orders)
     first, second = booted.results()[1]["result"], booted.results()[2]["result"]
     assert (first["changed"], second["changed"]) == (True, False)

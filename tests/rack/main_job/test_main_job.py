@@ -234,16 +234,18 @@ def test_reboot_stop_and_start(story):
 
 def test_delete_wipes_both_servers_although_the_service_is_killed_in_the_middle(story):
     story.job.delete()
-    for guest in story.job.guests:
-        story.service.wait_for_stage(guest.spec().name, "release", "erase")
+    names = [guest.spec().name for guest in story.job.guests]
+    for name in names:
+        story.service.wait_for_stage(name, "release", "agent-called-in")
+    killed = {name: story.service.open_operations(name)[0]["id"] for name in names}
     story.service.kill()
     story.service.start()
 
     story.job.wiped()
 
-    for guest in story.job.guests:
-        released = story.service.newest(guest.spec().name, "release")
-        assert released["status"] == "done"
+    for identifier in killed.values():
+        released = story.service.operation(identifier)
+        assert (released["kind"], released["status"]) == ("release", "done")
         assert max(stage["beginnings"] for stage in released["stages"]) == 2
 
 
