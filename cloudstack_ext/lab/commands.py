@@ -45,9 +45,11 @@ def _status() -> Mapping[str, Any]:
     return describe(_site(_silent).rack)
 
 
-def _payload(verb: str, instance: str, ssh_key: Path | None, user_data: Path | None) -> str:
+def _payload(
+    verb: str, instance: str, image: str | None, ssh_key: Path | None, user_data: Path | None
+) -> str:
     from cloudstack_ext.contract import Verb
-    from cloudstack_ext.lab.instances import instance_of
+    from cloudstack_ext.lab.instances import IMAGE, instance_of
     from cloudstack_ext.lab.payload import lab_payload
     from provisioner.errors import ErrorCode, InputError
 
@@ -57,6 +59,8 @@ def _payload(verb: str, instance: str, ssh_key: Path | None, user_data: Path | N
         raise InputError(ErrorCode.VERB_UNKNOWN, f"{verb!r} is none of {names}")
     given = instance_of(
         instance,
+        number=_site(_silent).numbers.of(instance),
+        image=image or IMAGE,
         ssh_key=_read(ssh_key).decode("utf-8", "replace").strip() if ssh_key else None,
         user_data=_read(user_data) if user_data else None,
     )

@@ -9,10 +9,11 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
+from typing import Any
 
 from cloudstack_ext.lab.site import DEBIAN, LabSite
 from cloudstack_ext.lab.stages import TINY, MainJob, Stage
@@ -60,10 +61,7 @@ class Screen:
                         open_now = self.site.ask("operation", "list", "--open")["operations"]
                     except RackwrightError:  # the stage itself says what is wrong
                         continue
-                    sums = [each["progress_bytes"] for each in open_now]
-                    done, total = (sum(each[n] for each in sums) for n in (0, 1))
-                    names = " and ".join(f"{e['server']} {e['kind']}" for e in open_now)
-                    report(names or "waiting", done, total)
+                    report(*going_on(open_now))
 
             running = pool.submit(follow)
             try:
@@ -71,6 +69,13 @@ class Screen:
             finally:
                 ended.append(True)
                 running.result()
+
+
+def going_on(operations: Sequence[Mapping[str, Any]]) -> tuple[str, int, int]:
+    """What is done now, and bytes of all agents together."""
+    parts = [f"{e['server']} {e['kind']} {e['note']}".strip() for e in operations]
+    done, total = (sum(each["progress_bytes"][n] for each in operations) for n in (0, 1))
+    return " and ".join(parts) or "waiting", done, total
 
 
 def _row(name: str, seconds: float, seen: str) -> str:

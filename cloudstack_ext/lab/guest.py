@@ -4,7 +4,7 @@ import secrets
 import shutil
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from cloudstack_ext.contract import Verb
@@ -67,8 +67,10 @@ class Guest:
     def of(cls, site: LabSite, folder: Path, name: str, *, image: str, user_data: bytes) -> "Guest":
         """A new one with a key pair of its own; nothing is asked for it yet."""
         key = make_key(folder, name)
+        hostname = f"{name}-{secrets.token_hex(2)}"
         instance = instance_of(
-            f"{name}-{secrets.token_hex(2)}",
+            hostname,
+            number=site.numbers.of(hostname),
             image=image,
             ssh_key=key.with_suffix(".pub").read_text().strip(),
             user_data=user_data,
@@ -146,13 +148,7 @@ def make_guests(
     """Alpha, beta and so on, each in a network of its own; the folder is made anew."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    guests: list[Guest] = []
-    for name, image in zip(("alpha", "beta", "gamma"), images, strict=False):
-        guest = Guest.of(site, folder, name, image=image, user_data=user_data % name.encode())
-        while guest.instance.vlan in {each.instance.vlan for each in guests}:
-            other = instance_of(f"{name}-{secrets.token_hex(2)}", image=image)
-            kept = guest.instance
-            guest.instance = replace(other, ssh_key=kept.ssh_key, user_data=kept.user_data)
-            guest.tenant = replace(guest.tenant, instance=guest.instance)
-        guests.append(guest)
-    return guests
+    return [
+        Guest.of(site, folder, name, image=image, user_data=user_data % name.encode())
+        for name, image in zip(("alpha", "beta", "gamma"), images, strict=False)
+    ]

@@ -14,6 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from cloudstack_ext.lab.instances import InstanceNumbers
 from provisioner.errors import ErrorCode, OperatorError
 from provisioner.lab.layout import (
     BLOBS_URL,
@@ -109,6 +110,11 @@ class LabSite:
     def operators(self) -> Path:
         """The operators' socket."""
         return self.rack.paths.service / "operators.sock"
+
+    @property
+    def numbers(self) -> InstanceNumbers:
+        """Of the instances that this lab has seen."""
+        return InstanceNumbers(self.rack.paths.state / "instances.jsonl")
 
     def entry(self) -> tuple[str, ...]:
         """The argv before a verb, configuration included."""

@@ -77,13 +77,14 @@ class LabCallbacks:
         up: Leaves rack and service running; safe to repeat.
         down: Leaves nothing running; safe to repeat.
         status: The versioned document that docs/labs.md describes.
-        payload: Verb, instance, public key file, user data file: what the demo would send.
+        payload: Verb, instance, image, public key file, user data file: what the demo would
+            send; None where nothing is said.
     """
 
     up: Callable[[Say], None]
     down: Callable[[Say], None]
     status: Callable[[], Mapping[str, Any]]
-    payload: Callable[[str, str, Path | None, Path | None], str]
+    payload: Callable[[str, str, str | None, Path | None, Path | None], str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -53,14 +53,21 @@ def status(session: Session, output: str) -> None:
 @lab.command()
 @click.argument("verb")
 @click.argument("instance")
+@click.option("--image", help="Its name in the pool's map; else the recordings' own.")
 @click.option("--ssh-key", type=FILE, help="Public key for the instance's user.")
 @click.option("--user-data", type=FILE, help="For cloud-init.")
 @click.pass_obj
 def payload(
-    session: Session, verb: str, instance: str, ssh_key: Path | None, user_data: Path | None
+    session: Session,
+    verb: str,
+    instance: str,
+    *,
+    image: str | None,
+    ssh_key: Path | None,
+    user_data: Path | None,
 ) -> None:
     """Print the payload that CloudStack would send with VERB for INSTANCE."""
-    click.echo(_lab(session).payload(verb, instance, ssh_key, user_data))
+    click.echo(_lab(session).payload(verb, instance, image, ssh_key, user_data))
 
 
 def _lab(session: Session) -> LabCallbacks:

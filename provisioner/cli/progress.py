@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import click
 
 from provisioner.cli.callbacks import Report
-from provisioner.cli.output import JSON, console, printable
+from provisioner.cli.output import JSON, amount, console, printable
 
 
 @contextmanager
@@ -21,21 +21,29 @@ def reporting(output: str) -> Iterator[Report]:
     if output == JSON or not sys.stdout.isatty():
         yield _lines()
         return
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (
         TextColumn("{task.fields[stage]}", markup=False),
         BarColumn(),
-        DownloadColumn(binary_units=True),
-        TimeRemainingColumn(),
+        TextColumn("{task.fields[moved]}", markup=False),
+        TimeElapsedColumn(),
     )
     with Progress(*columns, console=console(), transient=True) as progress:
-        task = progress.add_task("", total=None, stage="")
+        task = progress.add_task("", total=None, stage="", moved="")
 
         def report(stage: str, done: int, total: int) -> None:
-            progress.update(task, completed=done, total=total or None, stage=printable(stage))
+            text, moved = printable(stage), moved_text(done, total)
+            progress.update(task, completed=done, total=total or None, stage=text, moved=moved)
 
         yield report
+
+
+def moved_text(done: int, total: int) -> str:
+    """Bytes done of all; only what is known, and nothing where no bytes move."""
+    if total:
+        return f"{amount(done)} of {amount(total)}"
+    return amount(done) if done else ""
 
 
 def _lines() -> Report:

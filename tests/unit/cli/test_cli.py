@@ -601,8 +601,8 @@ def test_the_lab_is_shown_for_people_and_programs(rig):
 
 
 def test_the_payload_of_a_verb_is_printed(rig):
-    done = rig.run("lab", "payload", "create", "i1", "--ssh-key", "/k")
-    assert json.loads(done.stdout) == ["create", "i1", "/k", "None"]
+    done = rig.run("lab", "payload", "create", "i1", "--image", "tiny", "--ssh-key", "/k")
+    assert json.loads(done.stdout) == ["create", "i1", "tiny", "/k", "None"]
 
 
 def leaves(command: click.Command, words: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
