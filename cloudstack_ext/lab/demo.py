@@ -20,6 +20,16 @@ from cloudstack_ext.lab.stages import TINY, MainJob, Stage
 from provisioner.cli.progress import reporting
 from provisioner.errors import ErrorCode, InputError, OperatorError, RackwrightError
 
+WELCOME = """\
+Rackwright's main job, for you to see: two servers in a virtual rack of real parts are enrolled,
+deployed for two CloudStack instances, used, given back, and wiped with proof. Each line below is
+one stage with its seconds, and what was seen from outside. Without hardware virtualisation {about}.
+Ctrl-C takes everything down. Logs, consoles and disks: {state}
+"""
+GOODBYE = """\
+Everything was as it must be. Logs, consoles and evidence stay in {state}
+By hand: ./dev lab up, and docs/labs.md says how to go on."""
+ABOUT_QUICK, ABOUT = "it takes ten minutes", "it takes a quarter of an hour"
 LOOK_S = 1.0
 RULE = "-" * 72
 OWN = "of-the-demo"
@@ -36,8 +46,12 @@ class Screen:
     def show(self, stage: Stage) -> None:
         """Do it and print its line."""
         began = time.monotonic()
-        with self._progress() if stage.is_long else nullcontext():
-            seen = stage.act()
+        try:
+            with self._progress() if stage.is_long else nullcontext():
+                seen = stage.act()
+        except RackwrightError:
+            say(_row(stage.name, time.monotonic() - began, "FAILED"))
+            raise
         line = (stage.name, time.monotonic() - began, seen)
         self.lines.append(line)
         say(_row(*line))
@@ -104,6 +118,7 @@ def play(site: LabSite, words: list[str]) -> int:
             return _run(site, words)
     except RackwrightError as error:
         say(f"{error}\n{error.detail}".rstrip())
+        say(f"logs: {site.rack.paths.logs}")
         return error.exit_code
     except KeyboardInterrupt:
         say("interrupted; everything is taken down")
@@ -111,8 +126,10 @@ def play(site: LabSite, words: list[str]) -> int:
 
 
 def _run(site: LabSite, words: list[str]) -> int:
+    quick, state = "--quick" in words, site.rack.paths.state
+    say(WELCOME.format(about=ABOUT_QUICK if quick else ABOUT, state=state))
     screen = Screen(site=site)
-    images = (TINY, TINY if "--quick" in words else DEBIAN)
+    images = (TINY, TINY if quick else DEBIAN)
     try:
         for stage in MainJob(site=site, images=images).stages():
             screen.show(stage)
@@ -121,6 +138,7 @@ def _run(site: LabSite, words: list[str]) -> int:
             signal.signal(signal.SIGINT, signal.SIG_IGN)  # impatience must not leave half of it
             site.down()
     say(screen.table())
+    say(GOODBYE.format(state=state))
     return 0
 
 

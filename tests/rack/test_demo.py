@@ -41,6 +41,8 @@ def everything_is_gone(rack):
     for namespace in (rack.layout.rack, rack.layout.tenant):
         assert namespaces.dwellers(namespace) == ()
         assert not namespaces.exists(namespace)
+        assert namespace not in Path("/proc/mounts").read_text()
+    assert str(rack.paths.state) not in Path("/proc/mounts").read_text()
     assert rack.processes() == {}
 
 

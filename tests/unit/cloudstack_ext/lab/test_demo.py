@@ -1,7 +1,11 @@
 import pytest
 
-from cloudstack_ext.lab.demo import going_on, main
+from cloudstack_ext.lab.demo import Screen, going_on, main
+from cloudstack_ext.lab.guest import must
+from cloudstack_ext.lab.site import LabSite
+from cloudstack_ext.lab.stages import Stage
 from provisioner.cli.progress import moved_text
+from provisioner.errors import OperatorError
 
 WRITING = {"server": "bios1", "kind": "deploy", "note": "write", "progress_bytes": [1, 4]}
 BOOTING = {"server": "uefi1", "kind": "deploy", "note": "", "progress_bytes": [0, 0]}
@@ -36,3 +40,18 @@ def test_a_bar_says_only_what_is_known_of_bytes(done, total, text):
 def test_a_word_that_the_demo_does_not_know_is_refused(capsys):
     assert main(["--slow"]) == 64
     assert capsys.readouterr().out == "USAGE: --slow: ./dev demo takes --quick, --keep and --yes\n"
+
+
+def test_a_stage_says_what_was_seen_and_a_failed_one_that_it_failed(capsys):
+    screen = Screen(site=LabSite.of({}, print))
+    screen.show(Stage("prepare", lambda: "kept"))
+
+    with pytest.raises(OperatorError, match="the host name"):
+        screen.show(Stage("contents", lambda: str(must(False, "the host name"))))
+
+    lines = capsys.readouterr().out.splitlines()
+    assert [(line.split()[0], line.split()[-1]) for line in lines] == [
+        ("prepare", "kept"),
+        ("contents", "FAILED"),
+    ]
+    assert "contents" not in screen.table()
