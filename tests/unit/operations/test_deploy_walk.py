@@ -2,6 +2,7 @@
 
 import hashlib
 import shutil
+from functools import partial
 
 import pytest
 
@@ -145,7 +146,64 @@ def test_without_a_sign_power_that_stays_is_life_that_is_assumed(reach):
     found = world.results(operation)["alive"]
     assert found["proof"] == "assumed"
     assert found["on_s"] >= world.times.proof_settle_s
+    assert found["readings"] >= world.times.proof_settle_s / 5.0
+    assert found["unseen"] == "a reset of which its console shows no text"
     assert world.state() is State.ACTIVE
+
+
+def test_a_life_that_is_assumed_of_a_silent_console_says_what_nobody_could_see(reach):
+    world = reach("deploy", "agent-off")
+    operation = world.open_now().id
+    world.machines["s1"].console = ()
+    world.walk()
+    unseen = world.results(operation)["alive"]["unseen"]
+    assert unseen == "any reset that leaves the power on: its console said nothing"
+
+
+def again_and_again(world, every, act, times=1000):
+    """From the step that looks for life on, something happens every few seconds."""
+    operation = world.open_now().id
+    world.machines["s1"].console = ()
+
+    async def happen():
+        for _ in range(times):
+            await world.clock.sleep(every)
+            act(operation)
+
+    world.when("alive", lambda: world.tasks.append(world.loop.create_task(happen())))
+    world.walk()
+    return operation
+
+
+@pytest.mark.parametrize(
+    "text", [b"SeaBIOS (version 1.16)", b"iPXE initialising devices", b"Linux version 6.1.0"]
+)
+def test_a_machine_that_starts_again_and_again_is_not_alive(reach, text):
+    world = reach("deploy", "agent-off")
+    started = partial(world.kept.append, name="console.log", content=text)
+    operation = again_and_again(world, 12.0, started)
+    record = world.operation(operation)
+    assert record.code == "PROOF_OF_LIFE_MISSING"
+    assert "texts of a start" in record.brief
+    assert world.state() is State.QUARANTINED
+
+
+def test_a_machine_that_goes_off_and_on_is_not_alive(reach):
+    world = reach("deploy", "agent-off")
+    machine = world.machines["s1"]
+    change = {Power.ON: Power.OFF, Power.OFF: Power.ON}
+    operation = again_and_again(world, 8.0, lambda _: machine._move(change[machine.power]))
+    assert world.operation(operation).code == "PROOF_OF_LIFE_MISSING"
+
+
+def test_after_one_more_start_the_time_without_a_reset_begins_anew(reach):
+    world = reach("deploy", "agent-off")
+    started = partial(world.kept.append, name="console.log", content=b"Welcome to GRUB!")
+    operation = again_and_again(world, 12.0, started, times=2)
+    found = world.results(operation)["alive"]
+    assert (found["proof"], found["starts_seen"]) == ("assumed", 2)
+    effect = next(e for e in world.database.effects.effects(operation) if e.step == "alive")
+    assert effect.done - effect.begun >= 24.0 + world.times.proof_settle_s
 
 
 def test_what_the_agents_system_said_on_the_console_is_no_sign_of_the_tenants(world):
