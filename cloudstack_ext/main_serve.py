@@ -36,7 +36,10 @@ def run(settings: Settings, make_outside: MakeOutside = outside_of) -> None:
     Raises:
         RackwrightError: It cannot start; nothing was changed.
     """
-    logs.configure(sys.stderr, settings.service.log_level)
+    sites = [each.name for each in settings.extension.sites]
+    logs.configure(
+        sys.stderr, settings.service.log_level, site=sites[0] if len(sites) == 1 else None
+    )
     write_boot_files(settings)
     parts = compose(settings)
     check_steps(parts.records.operations.operations(open_only=True, most=EVERY))

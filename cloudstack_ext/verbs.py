@@ -19,6 +19,7 @@ from cloudstack_ext.contract import (
     prepared,
 )
 from cloudstack_ext.power_view import PowerState, row_of
+from provisioner.about import learned
 from provisioner.errors import RackwrightError, TransientError
 from provisioner.ports.clock import Clock
 from provisioner.ports.controllers import PowerAct
@@ -74,7 +75,7 @@ async def status(request: InstanceRequest, machines: Machines, _until: WallSecon
     except TransientError:
         return power(PowerState.UNKNOWN)
     if row.alarm:
-        log.warning("%s", row.situation, extra={"instance": request.key.instance})
+        log.warning("%s", row.situation)
     return power(row.says)
 
 
@@ -116,8 +117,10 @@ async def answer(
     try:
         within = parse_wait(wait) * SHARE_OF_WAIT
         request = parse(verb, payload, site)
+        learned(instance=request.instance.key.instance)
         limits = {Verb.CREATE: create_within, Verb.DELETE: DELETE_ANSWER_WITHIN}
         until = WallSeconds(began + min(within, limits.get(request.verb, within)))
         return await ACTS[request.verb](request.instance, machines, until)
     except RackwrightError as error:
+        learned(code=error.code)
         return failed(error)

@@ -6,6 +6,7 @@ which are the authority. Never here: its cancel and its time-outs (they let a se
 operation begin while the act of the older one runs on), its results, its retries.
 """
 
+import logging
 import time
 from collections.abc import Callable, Coroutine, Iterable
 from typing import Any
@@ -24,6 +25,8 @@ VERSION = "1"
 # the default is pickle, and reading a pickle runs code out of the database
 JSON = DBOSPortableJSONSerializer()
 GOES_ON = frozenset({"ENQUEUED", "PENDING", "DELAYED"})
+LOG_LEVEL = "ERROR"
+"""A warning is one line for each operation that waits at a stop, and one against SQLite."""
 AT_ONCE = 500
 POLL_S = 0.2
 
@@ -45,6 +48,10 @@ class Durable:
     def __init__(self, url: str, *, site: str) -> None:
         self._url = url
         self._site = site
+        # it speaks from here on, and with a handler of its own where it finds none
+        logger = logging.getLogger("dbos")
+        logger.addHandler(logging.NullHandler())
+        logger.setLevel(LOG_LEVEL)
         self._client = DBOSClient(
             system_database_url=url, serializer=JSON, application_name=NAME, lazy=True
         )
@@ -66,7 +73,7 @@ class Durable:
             application_version=VERSION,
             executor_id=self._site,
             serializer=JSON,
-            log_level="ERROR",  # a warning is one line for each operation that waits at a stop
+            log_level=LOG_LEVEL,
             max_executor_threads=32,  # its checkpoints and our statements; hardware has its own
             sys_db_pool_size=16,
         )

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
+from provisioner.about import about
 from provisioner.errors import ConflictError, ErrorCode, RackwrightError
 from provisioner.operations.bell import EVERY
 from provisioner.operations.doors import Records
@@ -64,7 +65,9 @@ class Housekeeping:
         for allocation in await stored(self.records.allocations.living):
             reason = self._over(allocation)
             if reason:
-                await self._try_to_end(allocation, reason)
+                key = allocation.key
+                with about(site=key.site, instance=key.instance, server=allocation.server):
+                    await self._try_to_end(allocation, reason)
 
     async def _forget(self) -> None:
         """The durable engine's rows of what ended long ago; our own records of it stay."""
@@ -111,10 +114,10 @@ class Housekeeping:
         try:
             await self._end(allocation, reason)
         except RackwrightError as error:
-            log.warning("housekeeping: %s", error, extra={"instance": allocation.key.instance})
+            log.warning("housekeeping: %s", error)
 
     async def _end(self, allocation: Allocation, reason: str) -> None:
-        log.info("allocation ends: %s", reason, extra={"instance": allocation.key.instance})
+        log.info("allocation ends: %s", reason)
         end = partial(
             self.records.allocations.end_and_open,
             allocation.key,

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from provisioner.about import learned
 from provisioner.config import Times
 from provisioner.errors import (
     ConflictError,
@@ -22,7 +23,7 @@ from provisioner.operations.deploy import DEPLOY
 from provisioner.operations.doors import Records
 from provisioner.operations.endings import failure_of
 from provisioner.operations.power import REBOOT, START, STOP
-from provisioner.operations.power_steps import FENCE, FENCED
+from provisioner.operations.power_steps import FENCE, FENCED, fence_text
 from provisioner.operations.release import RELEASE
 from provisioner.operations.steps import StepList, new_operation
 from provisioner.operations.view import view_of
@@ -76,6 +77,7 @@ class BareMetal:
         until = WallSeconds(now + self.times.reserve_for_s)
         reserve = partial(self.records.allocations.reserve, request, until=until, now=now)
         allocation = await stored(reserve)
+        learned(server=allocation.server)
         server = await stored(self.records.servers.server, allocation.server)
         nics = server.tenant_nics()
         if len(request.networks) > len(nics):
@@ -104,7 +106,7 @@ class BareMetal:
     async def power(self, request: InstanceRequest, act: PowerAct, *, until: WallSeconds) -> Answer:
         """Start, stop or reboot what the tenant has."""
         self._not_held()
-        allocation = await stored(self.records.allocations.allocation, request.key)
+        allocation = await self._allocation(request.key)
         if act in {PowerAct.OFF, PowerAct.SOFT_OFF}:
             return await self._stop(request, allocation, until)
         running = await self._startable(allocation, request)
@@ -134,13 +136,15 @@ class BareMetal:
         open_now = await self._operation(operation.id)
         if open_now is None:
             return Answer(text="the server was given back")
+        learned(server=open_now.server, operation=open_now.id, epoch=open_now.epoch)
         answer_by = WallSeconds(min(until, now + FENCED.limit, now + RELEASE_ANSWER_S))
         await self.bell.wait(operation.id, FENCE, until=answer_by)
-        return Answer(text=await self._fence_text(operation.id))
+        arrived = await stored(self.records.effects.arrivals)
+        return Answer(text=fence_text(operation.id, arrived))
 
     async def observe(self, key: InstanceKey) -> InstanceView:
         """What is remembered of the instance; no controller is asked."""
-        allocation = await stored(self.records.allocations.allocation, key)
+        allocation = await self._allocation(key)
         if allocation is None:
             return InstanceView(phase=None, held=bool(self.held))
         server = await stored(self.records.servers.server, allocation.server)
@@ -179,7 +183,7 @@ class BareMetal:
 
     # --- deploying ---------------------------------------------------------------------------
     async def _installed(self, request: InstanceRequest, until: WallSeconds) -> Answer:
-        allocation = await stored(self.records.allocations.allocation, request.key)
+        allocation = await self._allocation(request.key)
         if allocation is not None and allocation.phase is Phase.ACTIVE:
             return await self.power(request, PowerAct.ON, until=until)
         await self._remembered_failure(request.key)
@@ -256,6 +260,7 @@ class BareMetal:
             raise OperatorError(ErrorCode.CANNOT_TELL, "a deployment without an operation")
         await self.bell.wait(operation, CLOSED, until=until)
         record = await stored(self.records.operations.operation, operation)
+        learned(server=record.server, operation=operation, epoch=record.epoch)
         if record.status is Status.OPEN:
             now = await stored(self.records.allocations.by_id, allocation.id)
             if not now.first_boot_asked:
@@ -355,6 +360,7 @@ class BareMetal:
             self.records.operations.open, allocation.server, operation, now=now, of=allocation.id
         )
         record = await stored(open_it)
+        learned(operation=record.id, epoch=record.epoch)
         await self._mark(allocation, wanted=wanted, commanded_at=now)
         return record
 
@@ -371,6 +377,12 @@ class BareMetal:
         if self.held:
             raise OperatorError(ErrorCode.SERVICE_HELD, f"the service is held: {self.held}")
 
+    async def _allocation(self, key: InstanceKey) -> Allocation | None:
+        found = await stored(self.records.allocations.allocation, key)
+        if found is not None:
+            learned(server=found.server)
+        return found
+
     async def _known(self, allocation: Allocation) -> None:
         """From here on a stop is a stop, and none that came before it counts."""
         await self._mark(allocation, known_to_caller=True, stop_grace_until=None)
@@ -383,16 +395,6 @@ class BareMetal:
             return await stored(self.records.operations.operation, identifier)
         except ConflictError:
             return None
-
-    async def _fence_text(self, identifier: OperationId) -> str:
-        arrived = await stored(self.records.effects.arrivals)
-        if (identifier, f"{FENCE}:off") in arrived:
-            return "off is confirmed; the server is being wiped"
-        if (identifier, f"{FENCE}:shut") in arrived:
-            return "its controller does not answer: its port is shut"
-        if (identifier, f"{FENCE}:unseen") in arrived:
-            return "its controller does not answer: an operator must cut its port off"
-        return "the release goes on in the background"
 
 
 RELEASE_ANSWER_S = 10.0

@@ -5,6 +5,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
 
+from provisioner.about import about
 from provisioner.errors import ErrorCode, OperatorError, RackwrightError
 from provisioner.operations.conversation import Conversations
 from provisioner.ports.clock import Clock
@@ -82,7 +83,7 @@ class PowerLoop:
         busy = await self._with_operation()
         due = [each for each in await stored(self._servers.servers) if self._is_due(each, busy)]
         passwords = await stored(self._passwords, due)
-        looked = await asyncio.gather(*(self._look(each, passwords[each.name]) for each in due))
+        looked = await asyncio.gather(*(self._look_at(each, passwords[each.name]) for each in due))
         readings = {
             server.name: reading
             for server, reading in zip(due, looked, strict=True)
@@ -117,6 +118,12 @@ class PowerLoop:
                 found[each.name] = error
         return found
 
+    async def _look_at(
+        self, server: ServerRecord, password: Secret | OperatorError
+    ) -> PowerReading | None:
+        with about(server=server.name):
+            return await self._look(server, password)
+
     async def _look(
         self, server: ServerRecord, password: Secret | OperatorError
     ) -> PowerReading | None:
@@ -136,7 +143,7 @@ class PowerLoop:
             except RackwrightError as error:
                 why = str(error)
             except Exception as error:  # one controller's answer must not end the loop of all
-                log.exception("reading %s", server.name, extra={"server": server.name})
+                log.exception("reading %s", server.name)
                 why = f"{ErrorCode.INTERNAL}: {type(error).__name__}"
             return _unknown(at, why)
 
@@ -158,7 +165,7 @@ class PowerLoop:
         try:
             await self._on_stray(server)
         except RackwrightError as error:
-            log.warning("%s is not switched off: %s", server.name, error)
+            log.warning("is not switched off: %s", error, extra={"server": server.name})
 
 
 def _unknown(at: WallSeconds, why: str) -> PowerReading:

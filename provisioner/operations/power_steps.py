@@ -1,7 +1,7 @@
 """Steps that speak with the controller: off, on, boot device."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import partial
 from typing import Any
 
@@ -15,7 +15,7 @@ from provisioner.operations.talk import talk
 from provisioner.ports.controllers import BootDevice
 from provisioner.servers.model import Placement, Power, PowerReading
 from provisioner.store.waiting import stored
-from provisioner.units import Seconds, WallSeconds
+from provisioner.units import OperationId, Seconds, WallSeconds
 
 FENCE = "fence"
 """Arrival: off is confirmed, or the port is shut; `delete` waits for it."""
@@ -95,6 +95,17 @@ async def _fence(work: Work) -> Mapping[str, Any]:
     await stored(work.doors.bell.ring, work.operation.id, f"{FENCE}:{found['fence']}")
     await stored(work.doors.bell.ring, work.operation.id, FENCE)
     return found
+
+
+def fence_text(operation: OperationId, arrived: Collection[tuple[OperationId, str]]) -> str:
+    """What a `delete` is told of this release's fence."""
+    if (operation, f"{FENCE}:off") in arrived:
+        return "off is confirmed; the server is being wiped"
+    if (operation, f"{FENCE}:shut") in arrived:
+        return "its controller does not answer: its port is shut"
+    if (operation, f"{FENCE}:unseen") in arrived:
+        return "its controller does not answer: an operator must cut its port off"
+    return "the release goes on in the background"
 
 
 async def _on(work: Work, device: BootDevice = BootDevice.DISK) -> Mapping[str, Any]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol, TypeVar
 
+from provisioner.about import about, learned
 from provisioner.errors import (
     ConflictError,
     ErrorCode,
@@ -88,18 +89,21 @@ class Runner:
 
         An exception that left a step would be stored and logged by the engine with its text.
         """
-        operation = OperationId(identifier)
+        with about(operation=identifier):
+            return await self._to_its_end(OperationId(identifier), name)
+
+    async def _to_its_end(self, operation: OperationId, name: str) -> str:
         try:
             return await self._run(operation, self.steps[name])
         except Exception as error:
             if not isinstance(error, RackwrightError):
-                log.exception("step %s", name, extra={"operation": identifier})
+                log.exception("step %s", name)
             failure = error
         try:
             await self._fail(operation, name, failure)
         except Exception as error:
             # the guards refuse this end, so the records are not what they seemed to be
-            log.exception("end of step %s", name, extra={"operation": identifier})
+            log.exception("end of step %s", name)
             await self._quarantine(operation, name, error)
         return FAILED
 
@@ -118,7 +122,7 @@ class Runner:
         try:
             await self._end(operation, cannot_tell(name, _in_words(failure)))
         except Exception:  # the next start finds it open and closes it
-            log.exception("operation stays open", extra={"operation": operation})
+            log.exception("operation stays open")
 
     async def _run(self, operation: OperationId, step: Step) -> str:
         records, clock = self.doors.records, self.doors.clock
@@ -127,9 +131,10 @@ class Runner:
         )
         effect = await self._patiently(begin)
         record = await stored(records.operations.operation, operation)
+        learned(server=record.server, epoch=record.epoch)
         if effect.done is None:
             work = await self._work(record, step, effect)
-            log.info("step %s begins", step.name, extra=_fields(record))
+            log.info("step %s begins", step.name)
             async with asyncio.timeout(max(0.0, work.until - clock.wall()) + LAST_WORD_S):
                 found = await step.act(work)
             finish = partial(records.effects.finish, operation, step.name, found, now=clock.wall())
@@ -140,15 +145,16 @@ class Runner:
         return DONE
 
     async def _work(self, record: OperationRecord, step: Step, effect: Effect) -> Work:
+        records = self.doors.records
+        allocation = None
+        if record.allocation is not None:
+            allocation = await stored(records.allocations.by_id, record.allocation)
+            learned(site=allocation.key.site, instance=allocation.key.instance)
         if effect.beginnings > MOST_BEGINNINGS:
             raise OperatorError(
                 ErrorCode.CANNOT_TELL,
                 f"{step.name} began {effect.beginnings} times and never ended",
             )
-        records = self.doors.records
-        allocation = None
-        if record.allocation is not None:
-            allocation = await stored(records.allocations.by_id, record.allocation)
         return Work(
             doors=self.doors,
             operation=record,
@@ -171,7 +177,8 @@ class Runner:
         begun = await stored(self.doors.records.effects.effects, operation)
         touched = any(self.steps[each.step].powers for each in begun)
         outcome = outcome_of(error, power_touched=touched)
-        log.warning("step %s failed: %s %s", name, error, error.detail)
+        text = "step %s failed: %s %s"
+        log.warning(text, name, error, error.detail, extra={"code": outcome.code})
         return outcome
 
     async def _with_console(self, operation: OperationId, outcome: Outcome) -> Outcome:
@@ -201,7 +208,7 @@ class Runner:
                 )
                 await self._patiently(close)
             except ConflictError as error:  # superseded in this very moment: theirs now
-                log.info("operation had ended: %s", error, extra=_fields(record))
+                log.info("operation had ended: %s", error)
         await self._leave(operation)
 
     async def _patiently(self, call: Callable[[], T]) -> T:
@@ -222,7 +229,7 @@ class Runner:
             self.watch.operation(record.kind, record.status)
 
     def _note_stage(self, record: OperationRecord, step: str, how: str, seconds: float) -> None:
-        log.info("step %s %s in %.1f s", step, how, seconds, extra=_fields(record))
+        log.info("step %s %s in %.1f s", step, how, seconds)
         if self.watch is not None:
             self.watch.stage(record.kind, step, how, seconds)
 
@@ -240,7 +247,3 @@ def _in_words(error: Exception) -> str:
 DATABASE_AGAIN_S = Seconds(5.0)
 LAST_WORD_S = 30.0
 """Steps keep their own deadlines and say why; this cuts one that does not."""
-
-
-def _fields(record: OperationRecord) -> dict[str, object]:
-    return {"operation": record.id, "server": record.server, "epoch": record.epoch}

@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from provisioner.about import learned
 from provisioner.boot.token import digest
 from provisioner.errors import ConflictError, ErrorCode, InputError, TransientError
 from provisioner.ports.boots import AgentOrders, Boots, Seeds
@@ -128,6 +129,7 @@ class AgentApi:
             boot = await stored(self.boots.boot_of_token, digest(Secret(token.strip())))
         if boot is None:
             raise InputError(ErrorCode.TOKEN_REFUSED, "no boot with this token is under way")
+        learned(server=boot.server, operation=boot.operation, epoch=boot.epoch)
         self.bell.heard(boot.operation)
         return boot
 

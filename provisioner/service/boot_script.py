@@ -16,6 +16,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
+from provisioner.about import learned
 from provisioner.boot.token import TOKEN_BYTES, digest, new_token
 from provisioner.errors import TransientError
 from provisioner.ports.boots import Boots
@@ -92,7 +93,10 @@ class BootScripts:
         return PlainTextResponse(self._wait(mac, asked))
 
     async def _boot(self, mac: str) -> Boot | None:
-        return await stored(self.boots.boot_of_mac, mac) if MAC.fullmatch(mac) else None
+        boot = await stored(self.boots.boot_of_mac, mac) if MAC.fullmatch(mac) else None
+        if boot is not None:
+            learned(server=boot.server, operation=boot.operation, epoch=boot.epoch)
+        return boot
 
     async def _taken(self, boot: Boot, mac: str, source: str) -> str | None:
         """The script with a token of its own; None where it cannot be had now."""

@@ -15,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from provisioner.about import about
 from provisioner.errors import ErrorCode, InputError, RackwrightError
 from provisioner.ports.clock import Clock
 from provisioner.service.body import read_body
@@ -66,17 +67,18 @@ class Extension:
             payload = await read_body(request, MOST_BYTES)
             verb, wait = _one(request, "verb"), _one(request, "wait")
         except RackwrightError as error:
-            log.warning("refused: %s", error)
+            log.warning("refused: %s", error, extra={"code": error.code})
             line, status = self.refuse(error)
             return _reply(line, status, status_of(error))
-        answered = await self._held(self.answer(verb, payload, wait, site))
-        if answered is None:
-            return Response("the service is stopping", 503)
-        line, status = answered
-        seconds = self.clock.monotonic() - began
-        self.metrics.verb(verb if status == 0 else "failed", status, seconds)
-        said = f": {line}" if status else ""
-        log.info("verb %s: exit %d in %.3f s%s", verb, status, seconds, said, extra={"site": site})
+        with about(site=site):  # whoever answers adds what it learns
+            answered = await self._held(self.answer(verb, payload, wait, site))
+            if answered is None:
+                return Response("the service is stopping", 503)
+            line, status = answered
+            seconds = self.clock.monotonic() - began
+            self.metrics.verb(verb if status == 0 else "failed", status, seconds)
+            said = f": {line}" if status else ""
+            log.info("verb %s: exit %d in %.3f s%s", verb, status, seconds, said)
         return _reply(line, status, 200)
 
     async def _held(self, answer: Awaitable[tuple[str, int]]) -> tuple[str, int] | None:

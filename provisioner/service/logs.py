@@ -3,14 +3,17 @@
 import json
 import logging
 import re
+import sys
+import threading
 import traceback
 from datetime import UTC, datetime
 from typing import Any, Final, TextIO
 
+from provisioner.about import FIELDS, known
 from provisioner.config import LogLevel
 
-FIELDS: Final = ("site", "server", "instance", "operation", "epoch")
-"""What `extra` may carry; each becomes a key of the line."""
+log = logging.getLogger(__name__)
+
 MOST_TEXT: Final = 16_000
 
 _SECRET: Final = re.compile(
@@ -27,7 +30,15 @@ def masked(text: str) -> str:
 
 
 class JsonLines(logging.Formatter):
-    """One record as one line; no secret, no line end inside."""
+    """One record as one line; no secret, no line end inside.
+
+    Args:
+        site: Where nothing says another; None where the service speaks with several.
+    """
+
+    def __init__(self, site: str | None = None) -> None:
+        super().__init__()
+        self._site = site
 
     def format(self, record: logging.LogRecord) -> str:
         """The line."""
@@ -37,18 +48,36 @@ class JsonLines(logging.Formatter):
             "logger": record.name,
             "text": masked(record.getMessage())[:MOST_TEXT],
         }
-        known = {key: getattr(record, key, None) for key in FIELDS}
-        line |= {key: value for key, value in known.items() if value is not None}
+        fields: dict[str, object] = {"site": self._site, **known()}
+        fields |= {key: getattr(record, key) for key in FIELDS if hasattr(record, key)}
+        line |= {key: fields[key] for key in FIELDS if fields.get(key) is not None}
         if record.exc_info and record.exc_info[1] is not None:
             lines = traceback.format_exception(record.exc_info[1])
             line["traceback"] = masked("".join(lines))[-MOST_TEXT:]
         return json.dumps(line, default=str)
 
 
-def configure(stream: TextIO, level: LogLevel) -> None:
-    """Send everything there, libraries included; called once, by the composition root."""
+def configure(stream: TextIO, level: LogLevel, site: str | None = None) -> None:
+    """Send everything there, libraries included; called once, by the composition root.
+
+    What Python itself would print (warnings, exceptions that end a thread or that nobody can
+    catch) is a line like the others.
+    """
     handler = logging.StreamHandler(stream)
-    handler.setFormatter(JsonLines())
+    handler.setFormatter(JsonLines(site))
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
+    logging.captureWarnings(capture=True)
+    threading.excepthook = _thread_ended
+    sys.unraisablehook = _ignored
     for noisy in ("uvicorn.error", "uvicorn.access"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
+
+
+def _thread_ended(ended: threading.ExceptHookArgs) -> None:
+    if not isinstance(ended.exc_value, SystemExit):
+        name = ended.thread.name if ended.thread else "a thread"
+        log.error("%s ended", name, exc_info=ended.exc_value)
+
+
+def _ignored(what: "sys.UnraisableHookArgs") -> None:
+    log.error("%s in %r", what.err_msg or "exception ignored", what.object, exc_info=what.exc_value)

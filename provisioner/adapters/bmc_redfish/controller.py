@@ -7,6 +7,7 @@ behind in controllers that have eight of them.
 """
 
 import asyncio
+import contextvars
 import logging
 from collections.abc import Callable
 from concurrent.futures import Executor
@@ -99,7 +100,8 @@ class RedfishController:
 
     async def _run(self, call: Callable[[], T]) -> T:
         """In a thread; whoever gives up waits until the thread has ended."""
-        running = asyncio.get_running_loop().run_in_executor(self._pool, call)
+        run = contextvars.copy_context().run  # its library's lines say which server, too
+        running = asyncio.get_running_loop().run_in_executor(self._pool, run, call)
         try:
             return await asyncio.shield(running)
         except asyncio.CancelledError:

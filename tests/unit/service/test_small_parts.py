@@ -1,9 +1,14 @@
+import asyncio
 import io
 import json
 import logging
+import sys
+import threading
+import warnings
 
 import pytest
 
+from provisioner.about import FIELDS, about, learned
 from provisioner.config import LogLevel, Role
 from provisioner.errors import ConflictError, InputError, OperatorError, TransientError
 from provisioner.secret import Secret
@@ -63,12 +68,15 @@ def test_many_sources_do_not_fill_memory(monkeypatch):
 
 # --- logs
 @pytest.fixture
-def log_lines():
+def log_lines(monkeypatch):
     stream = io.StringIO()
     root = logging.getLogger()
     before, level = list(root.handlers), root.level
-    configure(stream, LogLevel.DEBUG)
+    monkeypatch.setattr(threading, "excepthook", threading.excepthook)
+    monkeypatch.setattr(sys, "unraisablehook", sys.unraisablehook)
+    configure(stream, LogLevel.DEBUG, site="lab")
     yield lambda: [json.loads(line) for line in stream.getvalue().splitlines()]
+    logging.captureWarnings(capture=False)
     root.handlers[:] = before
     root.setLevel(level)
 
@@ -88,6 +96,49 @@ def test_a_log_line_is_json_with_the_known_fields(log_lines):
     }
     assert "instance" not in line
     assert "colour" not in line
+
+
+def test_a_scope_gives_its_fields_to_every_line_in_it(log_lines):
+    log = logging.getLogger("x")
+
+    async def below():
+        learned(server="s1")
+        await asyncio.to_thread(log.info, "in a thread")
+
+    with about(site="zone1"), about(instance="i"):
+        asyncio.run(below())
+        log.info("after", extra={"server": "s2"})
+    log.info("outside")
+    ours = [line for line in log_lines() if line["logger"] == "x"]
+    said = [{key: line[key] for key in FIELDS if key in line} for line in ours]
+    assert said == [
+        {"site": "zone1", "server": "s1", "instance": "i"},
+        {"site": "zone1", "server": "s2", "instance": "i"},
+        {"site": "lab"},
+    ]
+
+
+def test_what_python_would_print_is_a_line_too(log_lines):
+    def ends_badly():
+        raise ValueError("token=abc")
+
+    class Gone:
+        def __del__(self):
+            raise ValueError("nobody catches this")
+
+    thread = threading.Thread(target=ends_badly, name="worker")
+    thread.start()
+    thread.join()
+    Gone()
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        logging.captureWarnings(capture=False)
+        logging.captureWarnings(capture=True)
+        warnings.warn("old", stacklevel=1)
+    texts = [line["text"] for line in log_lines()]
+    assert texts[0] == "worker ended"
+    assert "Gone" in texts[1]
+    assert "UserWarning: old" in texts[2]
 
 
 def test_a_traceback_is_one_field(log_lines):
