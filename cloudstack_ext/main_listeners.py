@@ -1,6 +1,7 @@
 """Composition of the listeners, which share nothing, and of the operators' desk."""
 
 import asyncio
+import logging
 import ssl
 from dataclasses import dataclass
 from functools import partial
@@ -23,7 +24,7 @@ from provisioner.servers.operation import Boot
 from provisioner.service import operators
 from provisioner.service.agent_api import AgentApi
 from provisioner.service.boot_script import BootScripts
-from provisioner.service.extension import Extension
+from provisioner.service.extension import Caller, Extension
 from provisioner.service.identity import ByPeer, ByToken
 from provisioner.service.server import (
     Listener,
@@ -31,11 +32,11 @@ from provisioner.service.server import (
     on_unix,
     server_tls,
 )
-from provisioner.units import OperationId, Seconds, SiteName
+from provisioner.units import OperationId, Seconds
+
+log = logging.getLogger(__name__)
 
 AGENT_LOG = "agent.log"
-
-
 BOOT_FILE = "boot.ipxe"
 
 
@@ -113,18 +114,29 @@ def _tls(parts: Parts) -> ssl.SSLContext:
 
 
 async def _answer(
-    parts: Parts, verb: str, payload: bytes, wait: str, site: SiteName
+    parts: Parts, verb: str, payload: bytes, wait: str, caller: Caller
 ) -> tuple[str, int]:
     reply = await verbs.answer(
         verb,
         payload,
         wait,
-        site=site,
+        site=caller.site,
         machines=parts.machines,
         clock=parts.clock,
+        note=partial(_note, parts, caller.uid),
         create_within=Seconds(parts.settings.times.create_answer_within_s),
     )
     return reply.line, reply.exit
+
+
+async def _note(parts: Parts, uid: int, request: contract.Request, outcome: str) -> None:
+    """Once and without patience: an answer does not wait for its line in the audit."""
+    asked = request.instance
+    who, act = f"{asked.who}, uid {uid}", f"verb {request.verb}"
+    try:
+        await asyncio.to_thread(parts.database.audit.audit, who, act, asked.key.instance, outcome)
+    except RackwrightError as error:
+        log.warning("%s of %s stands not in the audit: %s", act, who, error)
 
 
 def _refused(error: RackwrightError) -> tuple[str, int]:
@@ -158,7 +170,12 @@ def _desk(parts: Parts, engine: Engine) -> Desk:
     rehearsal = Rehearsal(records=records, clock=parts.clock, site=parts.site)
     return Desk(
         servers=desk_servers.Servers(
-            records=records, audit=audit, clock=parts.clock, rehearse=rehearsal, held=parts.held
+            records=records,
+            audit=audit,
+            clock=parts.clock,
+            rehearse=rehearsal,
+            ramdisk=parts.site.ramdisk,
+            held=parts.held,
         ),
         operations=desk_records.Operations(
             records=records,
@@ -173,6 +190,7 @@ def _desk(parts: Parts, engine: Engine) -> Desk:
         records=desk_records.Written(
             records=records,
             journal=parts.database.calls,
+            audit=audit,
             held=parts.held,
             public_key=parts.public_key,
             missing=partial(_missing, parts.site),

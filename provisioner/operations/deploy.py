@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from provisioner.errors import ErrorCode, InputError, OperatorError, TransientError
+from provisioner.errors import ErrorCode, InputError, OperatorError
 from provisioner.operations import boot_steps, port_steps, power_steps
 from provisioner.operations.agent_orders import order
 from provisioner.operations.alive import proof_of_life
@@ -19,10 +19,13 @@ from provisioner.servers.states import Intent
 from provisioner.store.waiting import stored
 from provisioner.units import ImageName, Seconds
 
+IMAGE_FILES = ("blocks.json", "image.raw")
+
 
 async def _input(work: Work) -> Mapping[str, Any]:
     """All that can be refused before power is touched: image, root disk, networks, seed."""
     image = await _image(work)
+    _ramdisk_is_there(work)
     if work.server.baseline is None:
         raise OperatorError(ErrorCode.FACTS_DIFFER, "the server has no baseline: inspect it first")
     own = own_disks(work.server.baseline.disks, work.server.excluded_disks)
@@ -43,9 +46,17 @@ async def _image(work: Work) -> ImageRecord:
     image = await stored(work.doors.records.catalogue.image, name)
     if image is None:
         raise InputError(ErrorCode.IMAGE_MISSING, f"image {name} is not imported")
-    if not (image.folder / "blocks.json").exists():
-        raise TransientError(ErrorCode.IMAGE_MISSING, f"the files of image {name} are gone")
+    if not all((image.folder / each).exists() for each in IMAGE_FILES):
+        raise InputError(ErrorCode.IMAGE_MISSING, f"the files of image {name} are gone")
     return image
+
+
+def _ramdisk_is_there(work: Work) -> None:
+    """As long as there is none no server is touched for it: it stays free for the next one."""
+    try:
+        work.doors.site.ramdisk()
+    except OperatorError as error:
+        raise InputError(error.code, error.brief, error.detail) from error
 
 
 async def _write_image(work: Work) -> Mapping[str, Any]:

@@ -1,5 +1,6 @@
 """What operators ask of servers: intents written down, never an act of its own."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -30,9 +31,11 @@ from provisioner.secret import Secret
 from provisioner.servers.manifest import ServerEntry
 from provisioner.servers.model import Maintenance, ServerRecord, State
 from provisioner.servers.operation import NewOperation
-from provisioner.servers.states import next_move
+from provisioner.servers.states import Intent, next_move
 from provisioner.store.waiting import stored
 from provisioner.units import ServerName
+
+BOOTS_AGENT = frozenset({Intent.INSPECT, Intent.CLEAN})
 
 
 @dataclass(slots=True)
@@ -41,6 +44,7 @@ class Servers:
 
     Attributes:
         rehearse: The steps and calls of a list, where all goes well.
+        ramdisk: Raises RAMDISK_MISSING; asked before a server is touched that must boot it.
         held: Why nothing may change now (invariant 16), "" otherwise.
     """
 
@@ -48,6 +52,7 @@ class Servers:
     audit: Audit
     clock: Clock
     rehearse: Rehearse
+    ramdisk: Callable[[], object]
     held: str = ""
 
     async def servers(self) -> tuple[ServerRecord, ...]:
@@ -85,6 +90,8 @@ class Servers:
             operation = replace(new_operation(steps, by.who()), parameters=parameters)
             return await self._rehearsed(record, operation, steps)
         self._not_held()
+        if steps.kind in BOOTS_AGENT:
+            self.ramdisk()
         await stored(self.audit.audit, by.who(), steps.name, name, str(parameters or ""))
         return await self._open(record, steps, by, text, parameters)
 

@@ -229,7 +229,7 @@ class IdealRecords:
                 change=self._change,
             ),
             allocations=SimpleNamespace(mark=_forget),
-            operations=SimpleNamespace(operation=lambda _id: self.operation),
+            operations=SimpleNamespace(operation=lambda _id: self.operation, note=_forget),
             effects=SimpleNamespace(effects=lambda _id: tuple(self._effects)),
             boots=SimpleNamespace(open_boot=_forget, change_boot=_forget),
             orders=SimpleNamespace(put_order=self._put, order=self._order),

@@ -1,6 +1,8 @@
 """Release and clean: from whatever a server was to available, with proof."""
 
+import logging
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from provisioner.errors import ErrorCode, OperatorError
@@ -12,7 +14,9 @@ from provisioner.operations.talk import talk
 from provisioner.servers.model import Power
 from provisioner.servers.states import Intent
 from provisioner.store.waiting import stored
-from provisioner.units import Seconds
+from provisioner.units import Seconds, WallSeconds
+
+log = logging.getLogger(__name__)
 
 
 async def _secrets(work: Work) -> Mapping[str, Any]:
@@ -31,9 +35,35 @@ async def _rest(work: Work) -> Mapping[str, Any]:
     left = since + hold - work.doors.clock.wall()
     if left > 0:
         await work.doors.clock.sleep(Seconds(left))
+    await _ramdisk(work)
     off_s = round(work.doors.clock.wall() - since)
     await _still_off(work)
     return {"off_s": off_s}
+
+
+async def _ramdisk(work: Work) -> None:
+    """Off and cut off a server can wait for what is missing on our side: nothing is lost.
+
+    Raises:
+        OperatorError: RAMDISK_MISSING: nobody has built one in all that time.
+    """
+    note = partial(work.doors.records.operations.note, work.operation.id)
+    waited = False
+    while True:
+        try:
+            work.doors.site.ramdisk()
+        except OperatorError as error:
+            if work.doors.clock.wall() + LOOK_AGAIN_S + STILL_OFF_S >= work.until:
+                raise
+            if not waited:
+                log.warning("a wipe waits: %s", error, extra={"server": work.server.name})
+                await stored(note, f"waits: {error.brief}", (0, 0))
+            waited = True
+            await work.doors.clock.sleep(LOOK_AGAIN_S)
+        else:
+            if waited:
+                await stored(note, "", (0, 0))
+            return
 
 
 async def _still_off(work: Work) -> None:
@@ -42,12 +72,13 @@ async def _still_off(work: Work) -> None:
     Raises:
         OperatorError: POWER_NOT_REACHED: it was switched on meanwhile, or nobody can say.
     """
+    until = WallSeconds(min(work.until, work.doors.clock.wall() + STILL_OFF_S))
     while True:
         async with talk(work) as controller:
-            reading = await controller.power(until=work.until)
+            reading = await controller.power(until=until)
         if reading.power is Power.OFF:
             return
-        if reading.power is Power.ON or work.doors.clock.wall() + LOOK_AGAIN_S >= work.until:
+        if reading.power is Power.ON or work.doors.clock.wall() + LOOK_AGAIN_S >= until:
             raise OperatorError(
                 ErrorCode.POWER_NOT_REACHED,
                 f"{work.server.name} had to rest without power and is {reading.power}",
@@ -56,12 +87,14 @@ async def _still_off(work: Work) -> None:
         await work.doors.clock.sleep(LOOK_AGAIN_S)
 
 
-LOOK_AGAIN_S = Seconds(5.0)
+LOOK_AGAIN_S, STILL_OFF_S = Seconds(5.0), 60.0
+RAMDISK_S = 86400.0
+"""Somebody builds one within a day; then the server is quarantined, with that as the reason."""
 SECRETS = Step(name="secrets", act=_secrets, limit=Seconds(60.0))
 REST = Step(
     name="rest",
     act=_rest,
-    limit=Seconds(60.0),
+    limit=Seconds(STILL_OFF_S + RAMDISK_S),
     waits=lambda times: max(times.wipe_off_s, times.release_hold_s),
 )
 

@@ -61,6 +61,8 @@ def read_record(folder: Path) -> RamdiskRecord:
         body = json.loads(path.read_text(encoding="utf-8"))
         if body.pop("version") != FORMAT:
             raise ValueError("another version")  # noqa: TRY301 one answer to all of them
+        for name in (KERNEL_FILE, INITRD_FILE):
+            (folder / name).stat()
         return RamdiskRecord(**{**body, "added": tuple(body["added"])})
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise OperatorError(

@@ -61,7 +61,10 @@ class Site:
         self.entry_config = folder / "entry.conf"
         self.configure(**times)
         (self.blobs / "ramdisk/ramdisk.json").write_text(RAMDISK.to_text())
-        (self.blobs / "images/tiny/blocks.json").touch()
+        for name in ("ramdisk/vmlinuz", "ramdisk/initrd.img"):
+            (self.blobs / name).touch()
+        for name in ("blocks.json", "image.raw"):
+            (self.blobs / "images/tiny" / name).touch()
         self.process = None
         self.rack = Rack(
             folder / "rack.sock",

@@ -146,7 +146,9 @@ class Murphy:
             last = self.world.database.operations.operations(server=name)[0].id
             self.world.do(getattr(operations, act)(last, ANN, dry_run=False))
             return
-        servers = desk_servers.Servers(**parts, clock=self.world.clock, rehearse=None)
+        servers = desk_servers.Servers(
+            **parts, clock=self.world.clock, rehearse=None, ramdisk=self.world.site.ramdisk
+        )
         self.world.do(servers.act(name, act, ANN, dry_run=False))
 
     def fault(self):

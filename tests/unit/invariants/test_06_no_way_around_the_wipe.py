@@ -22,7 +22,11 @@ ANN = desk.Operator(name="ann", role="admin", by="uid 0")
 
 def ask(world, act):
     servers = desk_servers.Servers(
-        records=world.records, audit=world.database.audit, clock=world.clock, rehearse=None
+        records=world.records,
+        audit=world.database.audit,
+        clock=world.clock,
+        rehearse=None,
+        ramdisk=world.site.ramdisk,
     )
     return world.do(servers.act("s1", act, ANN, dry_run=False))
 

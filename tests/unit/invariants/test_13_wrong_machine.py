@@ -35,7 +35,11 @@ def enrolled(world):
 def servers(world):
     audit = world.database.audit
     return desk_servers.Servers(
-        records=world.records, audit=audit, clock=world.clock, rehearse=None
+        records=world.records,
+        audit=audit,
+        clock=world.clock,
+        rehearse=None,
+        ramdisk=world.site.ramdisk,
     )
 
 

@@ -96,7 +96,7 @@ def entry():
 def desks(world):
     parts = {"records": world.records, "audit": world.database.audit, "held": world.held}
     return (
-        desk_servers.Servers(**parts, clock=world.clock, rehearse=None),
+        desk_servers.Servers(**parts, clock=world.clock, rehearse=None, ramdisk=world.site.ramdisk),
         desk_records.Operations(
             **parts, clock=world.clock, bell=world.bell, kept=world.kept, rehearse=None
         ),

@@ -144,7 +144,8 @@ async def make_seed(request, server, sector_bytes):
 
 def image(folder: Path):
     """An imported image, as far as operations look at it."""
-    (folder / "blocks.json").write_text("{}")
+    for name in ("blocks.json", "image.raw"):
+        (folder / name).touch()
     return ImageRecord(
         name="tiny",
         root="r" * 64,

@@ -30,6 +30,8 @@ BEFORE_POWER = {
     ),
     "fabric disk in the baseline": (c.baseline(FABRIC), "DISK_FABRIC"),
     "seed is gone": (c.no_seed, "SEED_INVALID"),
+    "the image's files are gone": (c.no_image_files, "IMAGE_MISSING"),
+    "no ramdisk was built": (c.no_ramdisk, "RAMDISK_MISSING"),
 }
 
 
@@ -159,7 +161,6 @@ def test_a_fault_of_the_machine_quarantines_it_and_ends_the_allocation(reach, na
 
 
 OURS = {
-    "input: the image's files are gone": (c.no_image_files, "IMAGE_MISSING", FREE),
     "network-first: no ramdisk": (c.no_ramdisk, "RAMDISK_MISSING", SICK),
     "write-image: blobs away": (
         c.agent_fails("write_image", "BLOBS_UNREACHABLE"),
@@ -171,13 +172,9 @@ OURS = {
 
 
 @pytest.mark.parametrize("name", OURS)
-def test_a_fault_of_ours_ends_the_allocation_and_wipes_the_server(request, name):
+def test_a_fault_of_ours_ends_the_allocation_and_wipes_the_server(reach, name):
     cause, code, state = OURS[name]
-    if name.startswith("input"):
-        world = request.getfixturevalue("world")
-        world.ask_for_deployment()
-    else:
-        world = begin(request.getfixturevalue("reach"), name)
+    world = begin(reach, name)
     operation = world.open_now().id
     cause(world)
     if state is None:

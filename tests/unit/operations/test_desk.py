@@ -65,6 +65,7 @@ def servers_of(world, held=""):
         audit=world.database.audit,
         clock=world.clock,
         rehearse=Rehearsal(records=world.records, clock=world.clock, site=world.site),
+        ramdisk=world.site.ramdisk,
         held=held,
     )
 
@@ -131,6 +132,14 @@ def test_an_act_opens_its_list_or_is_refused(world, servers, act, expected):
     asked = world.do(servers.act("s1", act, ANN, dry_run=False))
     assert world.open_now().steps_name == expected
     assert [each.name for each in planned.steps] == [each.name for each in asked.steps]
+
+
+@pytest.mark.parametrize("act", [Inspect(), Provide()])
+def test_without_a_ramdisk_no_server_is_touched_that_must_boot_it(world, servers, act):
+    world.ramdisk = None
+    asked = servers.act("s1", act, ANN, dry_run=False)
+    assert code_of(world, asked) is ErrorCode.RAMDISK_MISSING
+    assert (world.state(), world.open_now()) == ("AVAILABLE", None)
 
 
 def test_provide_begins_with_what_was_never_done(world, servers):

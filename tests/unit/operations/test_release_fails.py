@@ -9,6 +9,7 @@ from provisioner.operations.quarantine import QUARANTINE
 from provisioner.servers.model import ExcludedDisk, Placement, Power, State
 from provisioner.servers.operation import Status
 from tests.unit.operations import causes as c
+from tests.unit.operations.world import RAMDISK
 
 NOWHERE, SHUT = Placement.QUARANTINE, Placement.SHUT
 ON = "on-to-network"
@@ -56,6 +57,7 @@ TABLE = {
     ),
     "network-first: another device is reported": (c.misreports, "BOOT_DEVICE_NOT_SET", NOWHERE),
     "network-first: no ramdisk": (c.no_ramdisk, "RAMDISK_MISSING", NOWHERE),
+    "rest: nobody builds a ramdisk for a day": (c.no_ramdisk, "RAMDISK_MISSING", NOWHERE),
     "agent-called-in: never": (c.agent(silent_from="hello"), "AGENT_SILENT", NOWHERE),
     "same-machine: disk missing": (c.facts(c.without_disk), "FACTS_DIFFER", NOWHERE),
     "same-machine: disk added": (c.facts(c.with_disk()), "FACTS_DIFFER", NOWHERE),
@@ -200,6 +202,21 @@ def test_an_excluded_disk_is_neither_compared_nor_erased(active):
     assert len(order.parameters["disks"]) == 1
     document = active.database.evidence.records()[-1]["document"]
     assert document["baseline"]["excluded"] == [{"wwn": "naa.1", "name": "san"}]
+
+
+def test_a_wipe_waits_off_and_cut_off_for_a_ramdisk(active):
+    c.no_ramdisk(active)
+    operation = active.ask_for_release()
+    active.pass_time(3600.0)
+    assert active.operation(operation).note == "waits: no ramdisk was built"
+    assert (active.power_of(), active.placement()) == (Power.OFF, NOWHERE)
+    assert active.machines["s1"].booted_from[1:] == []
+    active.ramdisk = RAMDISK
+    active.until(lambda: active.open_now() is None)
+    assert (active.state(), active.server().dirty) == (State.AVAILABLE, False)
+    assert active.operation(operation).note == ""
+    document = active.database.evidence.records()[-1]["document"]
+    assert document["times"]["off"]["seconds"] >= 3600.0
 
 
 def test_a_quarantine_that_could_not_reach_off_is_asked_for_again(active):

@@ -4,7 +4,14 @@ import pytest
 
 from provisioner.errors import ErrorCode, OperatorError
 from provisioner.ramdisk.lock import LockedPackage
-from provisioner.ramdisk.record import RECORD_FILE, RamdiskRecord, digest_of, read_record
+from provisioner.ramdisk.record import (
+    INITRD_FILE,
+    KERNEL_FILE,
+    RECORD_FILE,
+    RamdiskRecord,
+    digest_of,
+    read_record,
+)
 from provisioner.ramdisk.stage import merged_path
 from provisioner.ramdisk.store import digest_of_file, fill, path_in_store
 
@@ -24,6 +31,8 @@ RECORD = RamdiskRecord(
 
 def test_a_record_is_read_as_it_was_written(tmp_path):
     (tmp_path / RECORD_FILE).write_text(RECORD.to_text())
+    for name in (KERNEL_FILE, INITRD_FILE):
+        (tmp_path / name).touch()
     assert read_record(tmp_path) == RECORD
     assert RECORD.total_bytes() == 28
 
@@ -34,6 +43,7 @@ def test_a_record_is_read_as_it_was_written(tmp_path):
         None,
         "",
         "[]",
+        RECORD.to_text(),  # and no kernel beside it
         "{}",
         json.dumps({**json.loads(RECORD.to_text()), "version": 2}),
         json.dumps({**json.loads(RECORD.to_text()), "surprise": 1}),
