@@ -65,7 +65,7 @@ def test_at_the_limit_the_whole_group_is_gone(tmp_path):
     with pytest.raises(TimeoutError):
         run("sh", "-c", script, limit=0.5)
     assert time.monotonic() - began < 3.0
-    assert not [pid for pid in pids.read_text().split() if alive(pid)]
+    assert until(lambda: not [pid for pid in pids.read_text().split() if alive(pid)])
 
 
 def test_a_child_left_in_the_background_ends_with_its_parent(tmp_path):
@@ -96,7 +96,7 @@ def test_cancelling_ends_the_child_and_its_children_at_any_moment(tmp_path, paus
     asyncio.run(cancel())
     assert time.monotonic() - began < 5.0
     begun = pid.read_text().strip() if pid.exists() else ""
-    assert not begun or not alive(begun)
+    assert not begun or until(lambda: not alive(begun))
 
 
 def test_children_die_with_the_service_even_by_sigkill(tmp_path):

@@ -56,6 +56,7 @@ class Rack:
             identity = ControllerIdentity(system_uuid=machine.uuid, certificate_sha256=pin)
             board = FakeMachine(
                 clock=clock,
+                password="of-the-board-93fd",
                 identity=identity,
                 latency_s=0.0,
                 power_takes_s=0.1,

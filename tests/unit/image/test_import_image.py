@@ -180,15 +180,6 @@ def test_a_name_that_is_none_is_refused(tmp_path, importer, name):
     [
         (["-b", "raw", "-F", "raw"], ErrorCode.IMAGE_CLAIMS),
         (["-o", "data_file=outside.raw,data_file_raw=on"], ErrorCode.IMAGE_CLAIMS),
-        (
-            [
-                "--object",
-                "secret,id=s,data=x",
-                "-o",
-                "encrypt.format=luks,encrypt.key-secret=s,encrypt.iter-time=10",
-            ],
-            ErrorCode.IMAGE_CLAIMS,
-        ),
         ([], ErrorCode.IMAGE_FORMAT),
     ],
 )
@@ -198,6 +189,15 @@ def test_a_qcow2_that_leads_outside_or_holds_nothing_is_refused(
     (tmp_path / "raw").write_bytes(IMAGE)
 
     assert _refused(importer, images, _qcow2(tmp_path, *options)).code is code
+
+
+def test_an_encrypted_qcow2_is_refused(tmp_path, images, importer):
+    path = _qcow2(tmp_path)
+    with path.open("r+b") as file:  # qemu-img measures the processor to encrypt, and may fail
+        file.seek(32)
+        file.write((2).to_bytes(4, "big"))
+
+    assert _refused(importer, images, path).code is ErrorCode.IMAGE_CLAIMS
 
 
 def test_a_qcow2_larger_than_the_limit_is_refused_by_its_header(tmp_path, images, importer):
