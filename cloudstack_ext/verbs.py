@@ -10,6 +10,7 @@ from types import MappingProxyType
 
 from cloudstack_ext.contract import (
     Reply,
+    Request,
     Verb,
     done,
     failed,
@@ -34,6 +35,8 @@ CREATE_ANSWER_WITHIN = Seconds(1440.0)
 DELETE_ANSWER_WITHIN = Seconds(10.0)
 """CloudStack's expunge thread goes through all instances one by one."""
 
+Note = Callable[[Request, str], Awaitable[None]]
+"""Writes down who asked for what, and "ok" or the code of the refusal."""
 Act = Callable[[InstanceRequest, Machines, WallSeconds], Awaitable[Reply]]
 
 
@@ -100,6 +103,7 @@ async def answer(
     site: SiteName,
     machines: Machines,
     clock: Clock,
+    note: Note | None = None,
     create_within: Seconds = CREATE_ANSWER_WITHIN,
 ) -> Reply:
     """Answer one call of the entry; every RackwrightError is a reply.
@@ -111,16 +115,24 @@ async def answer(
         site: Bound to the caller's credential.
         machines: Does it.
         clock: For the deadline.
+        note: For the audit; not told of `status`, which is asked all the time. None: nobody.
         create_within: The setting create_answer_within_s.
     """
     began = clock.wall()
     try:
         within = parse_wait(wait) * SHARE_OF_WAIT
         request = parse(verb, payload, site)
-        learned(instance=request.instance.key.instance)
-        limits = {Verb.CREATE: create_within, Verb.DELETE: DELETE_ANSWER_WITHIN}
-        until = WallSeconds(began + min(within, limits.get(request.verb, within)))
-        return await ACTS[request.verb](request.instance, machines, until)
     except RackwrightError as error:
         learned(code=error.code)
         return failed(error)
+    learned(instance=request.instance.key.instance)
+    limits = {Verb.CREATE: create_within, Verb.DELETE: DELETE_ANSWER_WITHIN}
+    until = WallSeconds(began + min(within, limits.get(request.verb, within)))
+    try:
+        reply, outcome = await ACTS[request.verb](request.instance, machines, until), "ok"
+    except RackwrightError as error:
+        learned(code=error.code)
+        reply, outcome = failed(error), str(error.code)
+    if note is not None and request.verb is not Verb.STATUS:
+        await note(request, outcome)
+    return reply

@@ -10,6 +10,7 @@ from typing import Any, Final
 import click
 from click.shell_completion import get_completion_class
 
+from provisioner.cli.audit import audit
 from provisioner.cli.callbacks import Callbacks
 from provisioner.cli.evidence import evidence
 from provisioner.cli.images import image
@@ -119,6 +120,7 @@ def make_cli(
         ramdisk,
         operation,
         evidence,
+        audit,
         completion,
     ):
         root.add_command(each)

@@ -8,6 +8,7 @@ import click
 
 from provisioner.cli.changes import How, change, changes
 from provisioner.cli.enrolment import enrol
+from provisioner.cli.moments import SINCE
 from provisioner.cli.output import (
     JSON,
     amount,
@@ -166,7 +167,7 @@ def retire(session: Session, name: str, reason: str, how: How) -> None:
 
 @server.command()
 @NAME
-@click.option("--since", type=float, default=0.0, help="Seconds since 1970.")
+@SINCE
 @asks
 @click.pass_obj
 def calls(session: Session, name: str, since: float, output: str) -> None:

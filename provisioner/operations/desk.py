@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from provisioner.config import Role
 from provisioner.ports.catalogue import ImageRecord
+from provisioner.ports.journal import AuditEntry
 from provisioner.secret import Secret
 from provisioner.servers.manifest import ServerEntry
 from provisioner.servers.model import Pool, ServerRecord
@@ -276,6 +277,12 @@ class RecordDesk(Protocol):
         self, *, server: ServerName | None, since: WallSeconds, most: int
     ) -> tuple[JournalCall, ...]:
         """Of the journal, oldest first."""
+        ...
+
+    async def audited(
+        self, *, server: ServerName | None, since: WallSeconds, most: int
+    ) -> tuple[AuditEntry, ...]:
+        """Who did what, newest first; of a server with its operations and instances."""
         ...
 
     async def readiness(self) -> Readiness:

@@ -26,7 +26,7 @@ from provisioner.operations.rehearsal import Rehearse
 from provisioner.operations.steps import new_operation
 from provisioner.ports.catalogue import ImageRecord
 from provisioner.ports.clock import Clock
-from provisioner.ports.journal import Audit, CallHistory
+from provisioner.ports.journal import Audit, AuditEntry, CallHistory
 from provisioner.servers.model import Pool
 from provisioner.servers.operation import Effect, OperationRecord, Outcome, Status
 from provisioner.servers.states import Ending, Intent, next_move
@@ -234,7 +234,7 @@ class Shelf:
 
 @dataclass(slots=True)
 class Written:
-    """Implements the desk's part for evidence, calls and health.
+    """Implements the desk's part for evidence, calls, audit and health.
 
     Attributes:
         public_key: Of the evidence key in use, PEM.
@@ -242,6 +242,7 @@ class Written:
 
     records: Records
     journal: CallHistory
+    audit: Audit
     held: str
     public_key: str
     missing: Callable[[], tuple[str, ...]]
@@ -270,6 +271,12 @@ class Written:
             )
             for each in found
         )
+
+    async def audited(
+        self, *, server: ServerName | None, since: WallSeconds, most: int
+    ) -> tuple[AuditEntry, ...]:
+        """Who did what, newest first."""
+        return await stored(self.audit.entries, server=server, since=since, most=most)
 
     async def readiness(self) -> Readiness:
         """Asked now."""

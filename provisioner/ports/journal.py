@@ -54,7 +54,13 @@ class CallHistory(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditEntry:
-    """What an operator did: `who` as the listener identified them, `act` on `subject`."""
+    """What somebody did.
+
+    Attributes:
+        who: As the listener identified them: an operator, or a site's CloudStack with its uid
+            and the account it claims.
+        subject: A server, pool, image, operation, or an instance's uuid.
+    """
 
     at: WallSeconds
     who: str
@@ -70,6 +76,12 @@ class Audit(Protocol):
         """Note one act; no secret in it."""
         ...
 
-    def entries(self, *, most: int = 100) -> tuple[AuditEntry, ...]:
-        """Newest first."""
+    def entries(
+        self,
+        *,
+        server: ServerName | None = None,
+        since: WallSeconds | None = None,
+        most: int = 100,
+    ) -> tuple[AuditEntry, ...]:
+        """Newest first; of a server with its operations and of whoever had it."""
         ...

@@ -30,8 +30,17 @@ PATH: Final = "/v1/verbs"
 EXIT_HEADER: Final = "Rackwright-Exit"
 MOST_BYTES: Final = 4 * 1024 * 1024
 
-Answer = Callable[[str, bytes, str, SiteName], Awaitable[tuple[str, int]]]
-"""Verb, payload, wait as the entry passed it, site: the line to print and its exit status."""
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who calls: a process of this uid, which speaks for this site."""
+
+    site: SiteName
+    uid: int
+
+
+Answer = Callable[[str, bytes, str, Caller], Awaitable[tuple[str, int]]]
+"""Verb, payload, wait as the entry passed it: the line to print and its exit status."""
 Refuse = Callable[[RackwrightError], tuple[str, int]]
 """An error of this listener in the same form."""
 
@@ -63,15 +72,15 @@ class Extension:
         if self.stopping.is_set():  # begin nothing now: the entry asks again
             return Response("the service is stopping", 503)
         try:
-            site = self._site(request)
+            caller = self._caller(request)
             payload = await read_body(request, MOST_BYTES)
             verb, wait = _one(request, "verb"), _one(request, "wait")
         except RackwrightError as error:
             log.warning("refused: %s", error, extra={"code": error.code})
             line, status = self.refuse(error)
             return _reply(line, status, status_of(error))
-        with about(site=site):  # whoever answers adds what it learns
-            answered = await self._held(self.answer(verb, payload, wait, site))
+        with about(site=caller.site):  # whoever answers adds what it learns
+            answered = await self._held(self.answer(verb, payload, wait, caller))
             if answered is None:
                 return Response("the service is stopping", 503)
             line, status = answered
@@ -95,13 +104,13 @@ class Extension:
         running.cancel()
         return None
 
-    def _site(self, request: Request) -> SiteName:
+    def _caller(self, request: Request) -> Caller:
         uid = peer_uid(request)
         site = self.site_of_uid.get(uid) if uid is not None else None
-        if site is None:
+        if uid is None or site is None:
             text = f"uid {uid} speaks for no CloudStack; see extension.sites of the configuration"
             raise InputError(ErrorCode.PERMISSION, text)
-        return site
+        return Caller(site, uid)
 
 
 def _one(request: Request, key: str) -> str:

@@ -8,6 +8,7 @@ from starlette.responses import JSONResponse, Response
 
 from provisioner.config import Role
 from provisioner.operations.desk import Desk, JournalCall, Readiness
+from provisioner.ports.journal import AuditEntry
 from provisioner.service.metrics import MEDIA_TYPE, Metrics
 from provisioner.service.openapi import document
 from provisioner.service.routes import MOST_ROWS, Asking, Parameter, Route
@@ -37,6 +38,14 @@ class CallList:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AuditList:
+    """Who did what, newest first."""
+
+    acts: tuple[AuditEntry, ...]
+    version: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Alive:
     """The process answers."""
 
@@ -59,6 +68,14 @@ _CALLS: Final = {
     "most": Parameter(kind=int, text="At most so many, the newest; 1000 where nothing is said."),
 }
 
+_AUDIT: Final = {
+    "server": Parameter(
+        kind=str, text="Only acts on this server, on its operations, and of who had it."
+    ),
+    "since": Parameter(kind=float, text="Only acts since then, in seconds since 1970."),
+    "most": Parameter(kind=int, text="At most so many, the newest; 100 where nothing is said."),
+}
+
 
 def record_routes(desk: Desk, metrics: Metrics) -> tuple[Route, ...]:
     """The table, without the document."""
@@ -75,6 +92,15 @@ def record_routes(desk: Desk, metrics: Metrics) -> tuple[Route, ...]:
             most=min(asking.query.get("most", 1000), MOST_ROWS),
         )
         return CallList(calls=found)
+
+    async def audited(asking: Asking) -> AuditList:
+        server = asking.query.get("server")
+        found = await desk.records.audited(
+            server=None if server is None else ServerName(server),
+            since=WallSeconds(asking.query.get("since", 0.0)),
+            most=min(asking.query.get("most", 100), MOST_ROWS),
+        )
+        return AuditList(acts=found)
 
     async def alive(_asking: Asking) -> Alive:
         return Alive()
@@ -107,6 +133,15 @@ def record_routes(desk: Desk, metrics: Metrics) -> tuple[Route, ...]:
             summary="What was said to controllers and ports.",
             gives=CallList,
             query=_CALLS,
+        ),
+        Route(
+            method="GET",
+            path="/v1/audit",
+            role=Role.OPERATOR,
+            answer=audited,
+            summary="Who did what, newest first.",
+            gives=AuditList,
+            query=_AUDIT,
         ),
         Route(
             method="GET",

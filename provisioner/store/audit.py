@@ -1,12 +1,13 @@
-"""Port `Audit`: what operators did, append-only."""
+"""Port `Audit`: who did what, append-only."""
 
 import sqlalchemy as sa
 
 from provisioner.ports.clock import Clock
 from provisioner.ports.journal import AuditEntry
 from provisioner.store.codec import fill
-from provisioner.store.tables import AUDIT
+from provisioner.store.tables import ALLOCATION, AUDIT, OPERATION
 from provisioner.store.transactions import Transactions
+from provisioner.units import ServerName, WallSeconds
 
 
 class SqlAudit:
@@ -22,9 +23,22 @@ class SqlAudit:
         with self._transactions.write() as connection:
             connection.execute(sa.insert(AUDIT).values(**columns, detail=detail))
 
-    def entries(self, *, most: int = 100) -> tuple[AuditEntry, ...]:
-        """Newest first."""
+    def entries(
+        self,
+        *,
+        server: ServerName | None = None,
+        since: WallSeconds | None = None,
+        most: int = 100,
+    ) -> tuple[AuditEntry, ...]:
+        """Newest first; of a server with its operations and of whoever had it."""
         query = sa.select(AUDIT).order_by(AUDIT.c.number.desc()).limit(most)
+        if since is not None:
+            query = query.where(AUDIT.c.at >= since)
+        if server is not None:
+            operations = sa.select(OPERATION.c.id).where(OPERATION.c.server == server)
+            instances = sa.select(ALLOCATION.c.instance).where(ALLOCATION.c.server == server)
+            of_it = (AUDIT.c.subject == server, AUDIT.c.subject.in_(operations))
+            query = query.where(sa.or_(*of_it, AUDIT.c.subject.in_(instances)))
         with self._transactions.read() as connection:
             found = connection.execute(query).mappings()
             return tuple(fill(AuditEntry, {**row}) for row in found)

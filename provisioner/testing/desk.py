@@ -25,6 +25,7 @@ from provisioner.operations.desk import (
 )
 from provisioner.ports.catalogue import ImageRecord
 from provisioner.ports.clock import Clock
+from provisioner.ports.journal import AuditEntry
 from provisioner.secret import Secret
 from provisioner.servers.manifest import ServerEntry
 from provisioner.servers.model import Maintenance, Pool, ServerRecord
@@ -62,6 +63,7 @@ class MemoryDesk:
     chain: list[Mapping[str, Any]] = field(default_factory=list)
     key: str = ""
     journal: list[JournalCall] = field(default_factory=list)
+    acts: list[AuditEntry] = field(default_factory=list)
     state: Readiness = field(default_factory=Readiness)
     asked: list[tuple[str, object, bool]] = field(default_factory=list)
     refuse: RackwrightError | None = None
@@ -196,6 +198,13 @@ class MemoryDesk:
         """Of the journal as it was given."""
         found = [c for c in self.journal if server in {None, c.server} and c.at >= since]
         return tuple(found[-most:])
+
+    async def audited(
+        self, *, server: ServerName | None, since: WallSeconds, most: int
+    ) -> tuple[AuditEntry, ...]:
+        """As they were given, newest first."""
+        found = [a for a in self.acts if server in {None, a.subject} and a.at >= since]
+        return tuple(found[::-1][:most])
 
     async def readiness(self) -> Readiness:
         """As it was set."""

@@ -38,9 +38,9 @@ class Service:
         self.machines = FakeMachines(self.clock, pools, install)
         self.uids = {os.getuid(): SiteName("lab")} if uids is None else uids
 
-    async def _answer(self, verb, payload, wait, site):
+    async def _answer(self, verb, payload, wait, caller):
         reply = await answer(
-            verb, payload, wait, site=site, machines=self.machines, clock=self.clock
+            verb, payload, wait, site=caller.site, machines=self.machines, clock=self.clock
         )
         return reply.line, reply.exit
 

@@ -45,6 +45,7 @@ def test_every_line_is_an_object_and_says_what_it_concerns(site):
 
     lines = lines_of(site)
     assert {line["site"] for line in lines} == {"lab"}
+    assert not [line for line in lines if "for development" in line["text"]]
     ((deploy, epoch),) = site.rows("SELECT id, epoch FROM operation WHERE kind = 'deploy'")
     one = {"server": "s1", "instance": instance("one")}
     for line in about(lines, "step write-image"):

@@ -4,7 +4,7 @@ import json
 import pytest
 
 from provisioner.errors import RackwrightError
-from provisioner.service.extension import MOST_BYTES, Extension
+from provisioner.service.extension import MOST_BYTES, Caller, Extension
 from provisioner.service.metrics import Metrics
 from provisioner.testing.clock import FakeClock
 from provisioner.units import SiteName
@@ -13,7 +13,7 @@ from tests.asgi import Reply, call
 
 class Service:
     def __init__(self) -> None:
-        self.asked: list[tuple[str, bytes, str, str]] = []
+        self.asked: list[tuple[str, bytes, str, Caller]] = []
         self.stopping = asyncio.Event()
         self.release = asyncio.Event()
         self.release.set()
@@ -27,8 +27,8 @@ class Service:
             stopping=self.stopping,
         ).app()
 
-    async def answer(self, verb: str, payload: bytes, wait: str, site: SiteName) -> tuple[str, int]:
-        self.asked.append((verb, payload, wait, site))
+    async def answer(self, verb: str, payload: bytes, wait: str, caller: Caller) -> tuple[str, int]:
+        self.asked.append((verb, payload, wait, caller))
         try:
             await self.release.wait()
         except asyncio.CancelledError:
@@ -57,7 +57,7 @@ def test_a_verb_is_answered_with_its_line_and_exit_status(service):
     assert (reply.status, reply.text) == (200, '{"status":"success"}')
     assert reply.headers["rackwright-exit"] == "0"
     assert reply.headers["content-length"] == str(len(reply.body))
-    assert service.asked == [("create", b"payload", "1800", "lab")]
+    assert service.asked == [("create", b"payload", "1800", Caller(SiteName("lab"), 7))]
 
 
 def test_a_verb_is_decoded_and_passed_on_whatever_it_is(service):

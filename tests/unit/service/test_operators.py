@@ -19,6 +19,7 @@ from provisioner.operations.desk import (
     Verify,
 )
 from provisioner.ports.catalogue import ImageRecord
+from provisioner.ports.journal import AuditEntry
 from provisioner.servers.manifest import parse_manifest
 from provisioner.servers.model import Pool
 from provisioner.servers.operation import Status
@@ -420,3 +421,17 @@ def test_a_token_identifies_its_operator(service):
 def test_pools_hold_their_names(service):
     service.desk.pool_map["a"] = Pool(name=PoolName("a"), images={"tiny": ImageName("tiny")})
     assert service.ask("GET", "/v1/pools").json()["pools"][0]["name"] == "a"
+
+
+# --- audit
+def test_operators_see_who_did_what(service):
+    for at, who, act, subject in ((1.0, "ann", "retire", "bios1"), (2.0, "ben", "put pool", "a")):
+        entry = AuditEntry(at=WallSeconds(at), who=who, act=act, subject=subject)
+        service.desk.acts.append(entry)
+    found = service.ask("GET", "/v1/audit", uid=1).json()
+    assert (found["version"], [each["who"] for each in found["acts"]]) == (1, ["ben", "ann"])
+    for query in ("server=bios1", "most=1&server=bios1", "since=0.5&server=bios1"):
+        (one,) = service.ask("GET", f"/v1/audit?{query}").json()["acts"]
+        assert one["act"] == "retire"
+    assert service.ask("GET", "/v1/audit?since=3").json()["acts"] == []
+    assert code_of(service.ask("GET", "/v1/audit", uid=2)) == "PERMISSION"

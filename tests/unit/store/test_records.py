@@ -111,3 +111,16 @@ def test_audit_is_read_newest_first(database):
         ("ann (uid 1000)", "s1", "fan"),
     ]
     assert len(database.audit.entries(most=1)) == 1
+
+
+def test_audit_of_a_server_has_its_operations_and_of_who_had_it(database, clock):
+    running = database.operations.open(S1, store.operation(Intent.CLEAN), now=NOW)
+    database.audit.audit("ann", "cancel", running.id)
+    clock.advance(5.0)
+    later = clock.wall()
+    database.audit.audit("ann", "maintenance", "s1")
+    database.audit.audit("ben", "put pool", "a")
+    found = database.audit.entries(server=S1)
+    assert [each.act for each in found] == ["maintenance", "cancel"]
+    assert [each.act for each in database.audit.entries(since=later)] == ["put pool", "maintenance"]
+    assert database.audit.entries(server=ServerName("s2")) == ()

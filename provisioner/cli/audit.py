@@ -1,0 +1,37 @@
+"""`rackwright audit`: who did what."""
+
+from urllib.parse import urlencode
+
+import click
+
+from provisioner.cli.moments import SINCE
+from provisioner.cli.output import JSON, moment, show_json, show_table
+from provisioner.cli.session import Session, asks
+
+
+@click.group()
+def audit() -> None:
+    """Audit: who did what, operators and management servers."""
+
+
+@audit.command("list")
+@click.option("--server", help="Only acts on this server, its operations, and of who had it.")
+@SINCE
+@click.option("--most", type=int, default=100, show_default=True, help="At most so many.")
+@asks
+@click.pass_obj
+def list_acts(
+    session: Session, *, server: str | None, since: float, most: int, output: str
+) -> None:
+    """Who did what, newest first; `status` of CloudStack is not in it."""
+    wanted = {"server": server, "since": since, "most": most}
+    query = urlencode({key: value for key, value in wanted.items() if value is not None})
+    found = session.service().ask("GET", f"/v1/audit?{query}")
+    if output == JSON:
+        show_json(found)
+        return
+    rows = [
+        (moment(each["at"]), each["who"], each["act"], each["subject"], each["detail"])
+        for each in found["acts"]
+    ]
+    show_table(("AT", "WHO", "ACT", "ON", "DETAIL"), rows)

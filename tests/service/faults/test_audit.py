@@ -1,0 +1,30 @@
+"""Who did what, as the service wrote it down and shows it."""
+
+import os
+
+import pytest
+
+from cloudstack_ext.lab.instances import instance_of
+
+pytestmark = pytest.mark.emulated
+
+
+def test_operators_and_management_servers_stand_in_the_audit(site):
+    site.start()
+    assert site.call("prepare", "one").exit == 0
+    assert site.call("status", "one").exit == 0
+    assert site.call("start", "one").code == "INSTANCE_BUSY"
+    ended = site.command("server", "maintenance", "s1", "--reason", "a fan")
+    assert ended.returncode == 0, ended.stderr
+    found = site.client.ask("GET", "/v1/audit?server=s1&most=3")["acts"]
+    uid = os.getuid()
+    assert found[0].items() >= {"act": "maintenance", "who": f"operator lab (uid {uid})"}.items()
+    assert [each["subject"] for each in found] == ["s1", *[instance_of("one").uuid] * 2]
+    assert [(each["act"], each["detail"]) for each in found[1:]] == [
+        ("verb start", "INSTANCE_BUSY"),
+        ("verb prepare", "ok"),
+    ]
+    assert {each["who"].partition(":")[0] for each in found[1:]} == {"lab"}
+    assert all(each["who"].endswith(f", uid {uid}") for each in found[1:])
+    ended = site.command("audit", "list", "--server", "s1")
+    assert "a fan" in ended.stdout or "maintenance" in ended.stdout
