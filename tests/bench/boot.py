@@ -6,14 +6,16 @@ ramdisk) is shown apart.
 """
 
 import re
-import statistics
 import subprocess
 import tempfile
 import time
 from pathlib import Path
 
-ROUNDS = 3
+from tests.bench.figure import Run, beside
+
+ROUNDS = 5
 MOST_ABOVE_S = 5.0
+PEER = "a ramdisk of busybox alone, same kernel"
 LIMIT_S = 300
 CALLED_IN = re.compile(r"agent \[([0-9.]+)\] called in as")
 BUSYBOX_UP = re.compile(r"busybox \[([0-9.]+)\]")
@@ -40,45 +42,30 @@ def figures():
         for _ in range(ROUNDS):
             bare.append(_boot(folder, folder / "busybox.img", "", BUSYBOX_UP))
             ours.append(_ours(folder))
-        command = " ".join(_argv(folder, folder / "both.img", "..."))
-        peer = " ".join(_argv(folder, folder / "busybox.img", "..."))
-    return [_up(ours, bare, command, peer), _loading(ours, bare, command, peer)]
-
-
-def _up(ours, bare, command, peer):
-    own, other = [each[0] for each in ours], [each[0] for each in bare]
-    above = statistics.median(own) - statistics.median(other)
-    return {
-        **_figure("kernel's start to the agent's call-in", own, other, command, peer),
-        "limit": f"<= {MOST_ABOVE_S:.0f} s above",
-        "holds": above <= MOST_ABOVE_S,
-    }
-
-
-def _loading(ours, bare, command, peer):
-    own, other = [each[1] for each in ours], [each[1] for each in bare]
-    return {
-        **_figure("loading, before the kernel's start", own, other, command, peer),
-        "limit": None,
-        "holds": True,
-    }
-
-
-def _figure(name, own, other, command, peer):
-    value, beside = statistics.median(own), statistics.median(other)
-    return {
-        "name": name,
-        "value": round(value, 2),
-        "unit": "s",
-        "peer": "a ramdisk of busybox alone, same kernel",
-        "peer_value": round(beside, 2),
-        "ratio": round(value / beside, 2),
-        "n": len(own),
-        "spread": f"ours {min(own):.2f} to {max(own):.2f}, "
-        f"peer {min(other):.2f} to {max(other):.2f} s",
-        "command": command,
-        "peer_command": peer,
-    }
+        commands = [
+            " ".join(_argv(folder, folder / initrd, "..."))
+            for initrd in ("both.img", "busybox.img")
+        ]
+    up, loading = (
+        [
+            Run(command=command, values=[each[which] for each in booted])
+            for command, booted in zip(commands, (ours, bare), strict=True)
+        ]
+        for which in (0, 1)
+    )
+    above = up[0].median - up[1].median
+    return [
+        beside(
+            "kernel's start to the agent's call-in",
+            "s",
+            up[0],
+            PEER,
+            up[1],
+            limit=f"<= {MOST_ABOVE_S:g} s above",
+            holds=above <= MOST_ABOVE_S,
+        ),
+        beside("loading, before the kernel's start", "s", loading[0], PEER, loading[1]),
+    ]
 
 
 def _ours(folder):

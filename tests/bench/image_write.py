@@ -8,7 +8,6 @@ in the holes. Run as a program it is the writer itself.
 import hashlib
 import json
 import random
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -17,11 +16,14 @@ import urllib.request
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.bench.figure import Run, beside
+
 IMAGE_BYTES = 8 << 30
 DATA_BYTES = 1 << 30
 DISK_BYTES = 9 << 30
-ROUNDS = 3
+ROUNDS = 5
 LIMIT_S = 600
+PEERS = {"chain": "curl, sha256sum, zstd and dd", "bmaptool": "bmaptool"}
 
 _NGINX = """
 daemon off; pid {folder}/nginx.pid; error_log {folder}/error.log; worker_processes 1;
@@ -55,33 +57,25 @@ def figures():
             for _ in range(ROUNDS):
                 for each, command in commands.items():
                     taken[each].append(_time(folder / "disk.img", command))
-    words = {each: " ".join(command) for each, command in commands.items()}
-    return [
-        _figure("image write, against curl, zstd and dd", taken, "chain", 3.0, words),
-        _figure("image write, against bmaptool", taken, "bmaptool", 1.0, words),
-    ]
-
-
-def _figure(name, taken, peer, least, words):
-    ours, other = statistics.median(taken["ours"]), statistics.median(taken[peer])
-    spread = ", ".join(
-        f"{each} {min(taken[key]):.2f} to {max(taken[key]):.2f}"
-        for each, key in (("ours", "ours"), ("peer", peer))
-    )
-    return {
-        "name": name,
-        "value": round(ours, 2),
-        "unit": "s",
-        "peer": peer,
-        "peer_value": round(other, 2),
-        "ratio": round(other / ours, 2),
-        "limit": f"ratio >= {least}",
-        "holds": other / ours >= least,
-        "n": ROUNDS,
-        "spread": spread,
-        "command": words["ours"],
-        "peer_command": words[peer],
+    runs = {
+        each: Run(command=" ".join(command), values=taken[each])
+        for each, command in commands.items()
     }
+    return [_times_as_fast(runs, "chain", 3.0), _times_as_fast(runs, "bmaptool", 1.0)]
+
+
+def _times_as_fast(runs, peer, least):
+    ratio = runs[peer].median / runs["ours"].median
+    return beside(
+        f"image write, against {PEERS[peer]}",
+        "s",
+        runs["ours"],
+        PEERS[peer],
+        runs[peer],
+        ratio=ratio,
+        limit=f"as fast {least:g} times",
+        holds=ratio >= least,
+    )
 
 
 def _make_image(www):

@@ -4,11 +4,12 @@ systemd starts the service RestartSec after its end; that time is part of the fi
 """
 
 import re
-import statistics
 import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
+
+from tests.bench.figure import Run, alone
 
 LIMIT_S = 5.0
 UNIT = Path(__file__).parents[2] / "provisioner/service/units/rackwright.service"
@@ -24,12 +25,17 @@ def figures():
     from tests.service.faults.busy import DEPLOYMENTS, busy, quiet_site
 
     with quiet_site(servers=1 + KILLED + DEPLOYMENTS) as site:
-        alone = [seconds for name in site.names[1 : 1 + KILLED] for seconds in _one(site, name)]
+        one = [seconds for name in site.names[1 : 1 + KILLED] for seconds in _one(site, name)]
         with busy(site):
             all_of_them = [_all(site, DEPLOYMENTS) for _ in range(KILLED)]
     return [
-        _figure("kill -9 to the operation acting again", alone),
-        _figure(f"kill -9 to {DEPLOYMENTS} operations waiting for their agents again", all_of_them),
+        alone("kill -9 to the operation acting again", "s", _run(one), most=LIMIT_S),
+        alone(
+            f"kill -9 to {DEPLOYMENTS} operations waiting for their agents again",
+            "s",
+            _run(all_of_them),
+            most=LIMIT_S,
+        ),
     ]
 
 
@@ -70,20 +76,9 @@ def _restart_s():
     return float(re.search(r"^RestartSec=([0-9.]+)$", UNIT.read_text(), re.M)[1])
 
 
-def _figure(name, taken):
-    value = statistics.median(taken)
-    return {
-        "name": name,
-        "value": round(value, 2),
-        "unit": "s",
-        "peer": "the limit",
-        "peer_value": LIMIT_S,
-        "ratio": round(value / LIMIT_S, 2),
-        "limit": f"<= {LIMIT_S:.0f} s",
-        "holds": max(taken) <= LIMIT_S,
-        "n": len(taken),
-        "spread": f"{min(taken):.2f} to {max(taken):.2f} s",
-        "command": f"kill -9 the service's group; after {_restart_s():.0f} s (RestartSec) again "
+def _run(taken):
+    return Run(
+        command=f"kill -9 the service's group; after {_restart_s():.0f} s (RestartSec) again "
         "`rackwright serve` on fakes",
-        "peer_command": None,
-    }
+        values=taken,
+    )

@@ -1,6 +1,5 @@
 """How fast a disk is overwritten and read back, beside dd and beside its own limits."""
 
-import statistics
 import subprocess
 import tempfile
 import time
@@ -21,6 +20,7 @@ from provisioner.wipe.orders import (
     EraseOrder,
     VerifyOrder,
 )
+from tests.bench.figure import Run, beside
 from tests.rack.lying.device import device
 
 MIB = 1 << 20
@@ -71,38 +71,35 @@ def _one_disk(folder):
         marks = survey_targets([target], KEY, 128, _no_tools).disks[0].marks
         ours.append(_seconds(lambda: _erase([target])))
         reading.append(_seconds(lambda marks=marks: _verify(target, marks)))
-    speed = [DISK_BYTES / MIB / each for each in ours]
-    peer = [DISK_BYTES / MIB / each for each in theirs]
-    ratio = statistics.median(speed) / statistics.median(peer)
+    command = f"agent.erase.erase_targets: overwrite {DISK_BYTES} bytes in a file"
+    speed = Run(command=command, values=[DISK_BYTES / MIB / each for each in ours])
+    peer = Run(command=" ".join(argv), values=[DISK_BYTES / MIB / each for each in theirs])
+    overwriting = Run(command=command, values=ours)
+    verifying = Run(
+        command="agent.verify.verify_targets: 13809 samples, both ends, marks, canaries",
+        values=reading,
+    )
+    share = verifying.median / overwriting.median
     return [
-        {
-            "name": "overwrite",
-            **_value(speed, "MiB/s"),
-            "peer": "dd, same block size, direct, fsync",
-            "peer_value": round(statistics.median(peer), 3),
-            "ratio": round(ratio, 3),
-            "limit": ">= 0.95",
-            "holds": ratio >= 0.95,
-            "command": f"agent.erase.erase_targets: overwrite {DISK_BYTES} bytes in a file",
-            "peer_command": " ".join(argv),
-        },
-        _reading_figure(reading, ours),
+        beside(
+            "overwrite",
+            "MiB/s",
+            speed,
+            "dd, same block size, direct, fsync",
+            peer,
+            limit="ratio >= 0.95",
+            holds=speed.median >= 0.95 * peer.median,
+        ),
+        beside(
+            "verification",
+            "s",
+            verifying,
+            "the overwrite before it",
+            overwriting,
+            limit="<= 5 % of the overwrite or <= 30 s",
+            holds=share <= 0.05 or verifying.median <= 30,
+        ),
     ]
-
-
-def _reading_figure(reading, overwriting):
-    share = statistics.median(reading) / statistics.median(overwriting)
-    return {
-        "name": "verification",
-        **_value(reading, "s"),
-        "peer": "the overwrite before it",
-        "peer_value": round(statistics.median(overwriting), 3),
-        "ratio": round(share, 3),
-        "limit": "<= 5 % of the overwrite or <= 30 s",
-        "holds": share <= 0.05 or statistics.median(reading) <= 30,
-        "command": "agent.verify.verify_targets: 13809 samples, both ends, marks, canaries",
-        "peer_command": f"agent.erase.erase_targets: overwrite {DISK_BYTES} bytes in a file",
-    }
 
 
 def _eight_disks(folder):
@@ -120,28 +117,19 @@ def _eight_disks(folder):
         for _ in range(3):
             alone.append(_seconds(lambda: _erase(targets[:1])))
             together.append(_seconds(lambda: _erase(targets)))
-    ratio = statistics.median(together) / statistics.median(alone)
-    return {
-        "name": "eight disks at once",
-        **_value(together, "s"),
-        "peer": "the slowest of them alone",
-        "peer_value": round(statistics.median(alone), 3),
-        "ratio": round(ratio, 3),
-        "limit": "<= 1.15",
-        "holds": ratio <= 1.15,
-        "command": f"agent.erase.erase_targets: {SLOW_DISKS} disks of {SLOW_BYTES} bytes, "
-        f"nbdkit --filter=rate rate={SLOWEST} once and rate={OTHERS}",
-        "peer_command": f"agent.erase.erase_targets: the disk of rate={SLOWEST}",
-    }
-
-
-def _value(values, unit):
-    return {
-        "value": round(statistics.median(values), 3),
-        "unit": unit,
-        "n": len(values),
-        "spread": [round(min(values), 3), round(max(values), 3)],
-    }
+    disks = f"of {SLOW_BYTES} bytes, nbdkit --filter=rate rate={SLOWEST}"
+    erase = "agent.erase.erase_targets:"
+    ours = Run(command=f"{erase} {SLOW_DISKS} disks {disks} once and {OTHERS}", values=together)
+    theirs = Run(command=f"{erase} one disk {disks}", values=alone)
+    return beside(
+        "eight disks at once",
+        "s",
+        ours,
+        "the slowest of them alone",
+        theirs,
+        limit="ratio <= 1.15",
+        holds=ours.median <= 1.15 * theirs.median,
+    )
 
 
 def _fill(path):
