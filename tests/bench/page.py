@@ -1,4 +1,4 @@
-"""docs/performance.md out of docs/performance.json, which is what `./dev bench --output json` said."""
+"""docs/performance.md out of docs/performance.json: one recorded run of `./dev bench`."""
 
 HEAD = """# How fast
 
