@@ -53,9 +53,9 @@ def _figures(figures):
         yield f"| {' | '.join(cells)} |"
     yield "\n## The commands\n"
     for each in figures:
-        yield f"* {each['name']}\n  * ours: `{each['command']}`"
+        yield f"* {each['name']}\n  * ours: ``{each['command']}``"
         if each["peer_command"]:
-            yield f"  * peer: `{each['peer_command']}`"
+            yield f"  * peer: ``{each['peer_command']}``"
 
 
 def _with(value, spread, unit):
