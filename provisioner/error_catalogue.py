@@ -32,7 +32,7 @@ CATALOGUE: Mapping[ErrorCode, tuple[str, str]] = MappingProxyType(
         E.CONFIG_INVALID: ("The configuration has problems; all are named with their paths.", "Correct them; `rackwright config check`."),
         E.MANIFEST_INVALID: ("The manifest has problems; all are named with their paths.", "Correct them."),
         E.NAME_INVALID: ("A name that is not [a-z0-9][a-z0-9-]{0,62}.", "Choose another."),
-        E.FILE_UNREADABLE: ("A file cannot be read, or is not what it should be.", "Look at its path, owner and mode."),
+        E.FILE_UNREADABLE: ("A file or folder cannot be read or written, or is not what it should be.", "Look at its path, owner and mode."),
         E.INSTANCE_DELETED: ("The instance was deleted; its identifier is never used again.", "Deploy a new instance."),
         E.INSTANCE_UNKNOWN: ("No server was ever given to this instance.", "Deploy it."),
         E.INSTANCE_ENDED: ("The instance's server was given back.", "Deploy a new instance."),
@@ -120,11 +120,16 @@ def page() -> str:
         "# Error codes",
         "",
         "Generated from provisioner/error_catalogue.py. Every refusal and failure carries one of these",
-        "codes. Exit status: 64 the request, 3 a conflict, 4 an operator must look, 75 try again, 1 else;",
-        "the extension's entry point answers 0 or 1.",
+        "codes. A code has one exit status, whichever command met it: 64 the request must change, 3 the",
+        "object is in another state or in other hands, 4 an operator must look, 75 the same call may",
+        "succeed later, 1 a defect. A command that followed an operation ends with the status of the",
+        "operation's code. The extension's entry point answers 0 or 1.",
         "",
-        "| code | cause | what to do |",
-        "|---|---|---|",
+        "| code | exit | cause | what to do |",
+        "|---|---|---|---|",
     ]
-    lines += [f"| {code} | {cause} | {remedy} |" for code, (cause, remedy) in CATALOGUE.items()]
+    lines += [
+        f"| {code} | {code.kind.exit_code} | {cause} | {remedy} |"
+        for code, (cause, remedy) in CATALOGUE.items()
+    ]
     return "\n".join(lines) + "\n"

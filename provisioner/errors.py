@@ -1,128 +1,153 @@
 """Every error this project raises, split by who must act.
 
-RackwrightError                                       exit 1
-├── InputError       the caller must change the request   64
-├── ConflictError    the object is in another state        3
-├── OperatorError    a person must look at the machine     4
-└── TransientError   the same call may succeed later      75
+RackwrightError
+├── InputError       the caller must change the request
+├── ConflictError    the object is in another state
+├── OperatorError    a person must look at the machine
+└── TransientError   the same call may succeed later
 
-The codes are one closed list; error_catalogue.py gives each its cause and remedy, and
-docs/errors.md is generated from there.
+By the class our own code decides what to do: ask again, give up, quarantine. What a caller is
+told (kind, exit status, HTTP status) follows from the code alone, so that one code never means
+two things, wherever it was met. The codes are one closed list; error_catalogue.py gives each
+its cause and remedy, and docs/errors.md is generated from there.
 """
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import ClassVar
+
+
+class Kind(StrEnum):
+    """Who must act, as callers are told."""
+
+    INPUT = "input"
+    CONFLICT = "conflict"
+    OPERATOR = "operator"
+    TRANSIENT = "transient"
+    INTERNAL = "internal"
+
+    @property
+    def exit_code(self) -> int:
+        """What a command ends with."""
+        return {"input": 64, "conflict": 3, "operator": 4, "transient": 75, "internal": 1}[self]
 
 
 class ErrorCode(StrEnum):
-    """What went wrong, in one word that never changes its meaning."""
+    """What went wrong, in one word that never changes its meaning, and who must act."""
+
+    _value_: str
+    kind: Kind
+
+    def __new__(cls, word: str, kind: Kind = Kind.INTERNAL) -> "ErrorCode":
+        """A member: itself the word. With the word alone a known one is looked up."""
+        made = str.__new__(cls, word)
+        made._value_, made.kind = word, kind
+        return made
 
     # what was asked
-    PAYLOAD_EMPTY = "PAYLOAD_EMPTY"
-    PAYLOAD_MALFORMED = "PAYLOAD_MALFORMED"
-    PAYLOAD_TOO_LARGE = "PAYLOAD_TOO_LARGE"
-    PAYLOAD_NOT_AN_OBJECT = "PAYLOAD_NOT_AN_OBJECT"
-    PAYLOAD_FIELD = "PAYLOAD_FIELD"
-    VERB_UNKNOWN = "VERB_UNKNOWN"
-    VERB_NOT_THERE = "VERB_NOT_THERE"
-    CUSTOM_ACTION_REFUSED = "CUSTOM_ACTION_REFUSED"
-    POOL_MISSING = "POOL_MISSING"
-    POOL_UNKNOWN = "POOL_UNKNOWN"
-    IMAGE_MISSING = "IMAGE_MISSING"
-    IMAGE_UNKNOWN = "IMAGE_UNKNOWN"
-    VLAN_MISSING = "VLAN_MISSING"
-    NETWORKS_TOO_MANY = "NETWORKS_TOO_MANY"
-    USER_DATA_TOO_LARGE = "USER_DATA_TOO_LARGE"
-    USER_DATA_UNREADABLE = "USER_DATA_UNREADABLE"
-    SEED_INVALID = "SEED_INVALID"
-    USAGE = "USAGE"
-    CONFIG_INVALID = "CONFIG_INVALID"
-    MANIFEST_INVALID = "MANIFEST_INVALID"
-    NAME_INVALID = "NAME_INVALID"
-    FILE_UNREADABLE = "FILE_UNREADABLE"
+    PAYLOAD_EMPTY = ("PAYLOAD_EMPTY", Kind.INPUT)
+    PAYLOAD_MALFORMED = ("PAYLOAD_MALFORMED", Kind.INPUT)
+    PAYLOAD_TOO_LARGE = ("PAYLOAD_TOO_LARGE", Kind.INPUT)
+    PAYLOAD_NOT_AN_OBJECT = ("PAYLOAD_NOT_AN_OBJECT", Kind.INPUT)
+    PAYLOAD_FIELD = ("PAYLOAD_FIELD", Kind.INPUT)
+    VERB_UNKNOWN = ("VERB_UNKNOWN", Kind.INPUT)
+    VERB_NOT_THERE = ("VERB_NOT_THERE", Kind.INPUT)
+    CUSTOM_ACTION_REFUSED = ("CUSTOM_ACTION_REFUSED", Kind.INPUT)
+    POOL_MISSING = ("POOL_MISSING", Kind.INPUT)
+    POOL_UNKNOWN = ("POOL_UNKNOWN", Kind.INPUT)
+    IMAGE_MISSING = ("IMAGE_MISSING", Kind.INPUT)
+    IMAGE_UNKNOWN = ("IMAGE_UNKNOWN", Kind.INPUT)
+    VLAN_MISSING = ("VLAN_MISSING", Kind.INPUT)
+    NETWORKS_TOO_MANY = ("NETWORKS_TOO_MANY", Kind.INPUT)
+    USER_DATA_TOO_LARGE = ("USER_DATA_TOO_LARGE", Kind.INPUT)
+    USER_DATA_UNREADABLE = ("USER_DATA_UNREADABLE", Kind.INPUT)
+    SEED_INVALID = ("SEED_INVALID", Kind.INPUT)
+    USAGE = ("USAGE", Kind.INPUT)
+    CONFIG_INVALID = ("CONFIG_INVALID", Kind.INPUT)
+    MANIFEST_INVALID = ("MANIFEST_INVALID", Kind.INPUT)
+    NAME_INVALID = ("NAME_INVALID", Kind.INPUT)
+    FILE_UNREADABLE = ("FILE_UNREADABLE", Kind.INPUT)
     # who has what
-    INSTANCE_DELETED = "INSTANCE_DELETED"
-    INSTANCE_UNKNOWN = "INSTANCE_UNKNOWN"
-    INSTANCE_ENDED = "INSTANCE_ENDED"
-    INSTANCE_QUARANTINED = "INSTANCE_QUARANTINED"
-    INSTANCE_BUSY = "INSTANCE_BUSY"
-    NO_CAPACITY = "NO_CAPACITY"
-    SERVER_UNKNOWN = "SERVER_UNKNOWN"
-    SERVER_EXISTS = "SERVER_EXISTS"
-    STATE_CONFLICT = "STATE_CONFLICT"
-    OPERATION_UNKNOWN = "OPERATION_UNKNOWN"
-    OPERATION_ENDED = "OPERATION_ENDED"
-    ALREADY_INITIALISED = "ALREADY_INITIALISED"
-    IN_USE = "IN_USE"
+    INSTANCE_DELETED = ("INSTANCE_DELETED", Kind.CONFLICT)
+    INSTANCE_UNKNOWN = ("INSTANCE_UNKNOWN", Kind.INPUT)
+    INSTANCE_ENDED = ("INSTANCE_ENDED", Kind.CONFLICT)
+    INSTANCE_QUARANTINED = ("INSTANCE_QUARANTINED", Kind.CONFLICT)
+    INSTANCE_BUSY = ("INSTANCE_BUSY", Kind.CONFLICT)
+    NO_CAPACITY = ("NO_CAPACITY", Kind.TRANSIENT)
+    SERVER_UNKNOWN = ("SERVER_UNKNOWN", Kind.INPUT)
+    SERVER_EXISTS = ("SERVER_EXISTS", Kind.CONFLICT)
+    STATE_CONFLICT = ("STATE_CONFLICT", Kind.CONFLICT)
+    OPERATION_UNKNOWN = ("OPERATION_UNKNOWN", Kind.INPUT)
+    OPERATION_ENDED = ("OPERATION_ENDED", Kind.CONFLICT)
+    ALREADY_INITIALISED = ("ALREADY_INITIALISED", Kind.CONFLICT)
+    IN_USE = ("IN_USE", Kind.CONFLICT)
     # time
-    DEADLINE = "DEADLINE"
-    SUPERSEDED = "SUPERSEDED"
-    CANCELLED = "CANCELLED"
+    DEADLINE = ("DEADLINE", Kind.TRANSIENT)
+    SUPERSEDED = ("SUPERSEDED", Kind.CONFLICT)
+    CANCELLED = ("CANCELLED", Kind.CONFLICT)
     # controllers and ports
-    CONTROLLER_UNREACHABLE = "CONTROLLER_UNREACHABLE"
-    CONTROLLER_PASSWORD = "CONTROLLER_PASSWORD"  # noqa: S105 a code, no password
-    CONTROLLER_NONSENSE = "CONTROLLER_NONSENSE"
-    CONTROLLER_REFUSED = "CONTROLLER_REFUSED"
-    CONTROLLER_BUSY = "CONTROLLER_BUSY"
-    CONTROLLER_CERTIFICATE = "CONTROLLER_CERTIFICATE"
-    CONTROLLER_BREAKER = "CONTROLLER_BREAKER"
-    CONTROLLER_SYSTEMS = "CONTROLLER_SYSTEMS"
-    OTHER_MACHINE = "OTHER_MACHINE"
-    POWER_NOT_REACHED = "POWER_NOT_REACHED"
-    BOOT_DEVICE_NOT_SET = "BOOT_DEVICE_NOT_SET"
-    PORT_NOT_SET = "PORT_NOT_SET"
-    PORT_ISOLATION_UNDECLARED = "PORT_ISOLATION_UNDECLARED"
+    CONTROLLER_UNREACHABLE = ("CONTROLLER_UNREACHABLE", Kind.TRANSIENT)
+    CONTROLLER_PASSWORD = ("CONTROLLER_PASSWORD", Kind.OPERATOR)
+    CONTROLLER_NONSENSE = ("CONTROLLER_NONSENSE", Kind.OPERATOR)
+    CONTROLLER_REFUSED = ("CONTROLLER_REFUSED", Kind.OPERATOR)
+    CONTROLLER_BUSY = ("CONTROLLER_BUSY", Kind.TRANSIENT)
+    CONTROLLER_CERTIFICATE = ("CONTROLLER_CERTIFICATE", Kind.OPERATOR)
+    CONTROLLER_BREAKER = ("CONTROLLER_BREAKER", Kind.TRANSIENT)
+    CONTROLLER_SYSTEMS = ("CONTROLLER_SYSTEMS", Kind.OPERATOR)
+    OTHER_MACHINE = ("OTHER_MACHINE", Kind.OPERATOR)
+    POWER_NOT_REACHED = ("POWER_NOT_REACHED", Kind.OPERATOR)
+    BOOT_DEVICE_NOT_SET = ("BOOT_DEVICE_NOT_SET", Kind.OPERATOR)
+    PORT_NOT_SET = ("PORT_NOT_SET", Kind.OPERATOR)
+    PORT_ISOLATION_UNDECLARED = ("PORT_ISOLATION_UNDECLARED", Kind.OPERATOR)
     # network boot and agent
-    AGENT_SILENT = "AGENT_SILENT"
-    AGENT_LOST = "AGENT_LOST"
-    AGENT_FAILED = "AGENT_FAILED"
-    EPOCH_DIFFERS = "EPOCH_DIFFERS"
-    BOOT_TOKEN_TAKEN = "BOOT_TOKEN_TAKEN"  # noqa: S105
-    TOKEN_REFUSED = "TOKEN_REFUSED"  # noqa: S105
-    FACTS_DIFFER = "FACTS_DIFFER"
-    RAMDISK_MISSING = "RAMDISK_MISSING"
-    RAMDISK_BUILD = "RAMDISK_BUILD"
-    PACKAGE_GONE = "PACKAGE_GONE"
-    PROOF_OF_LIFE_MISSING = "PROOF_OF_LIFE_MISSING"
+    AGENT_SILENT = ("AGENT_SILENT", Kind.OPERATOR)
+    AGENT_LOST = ("AGENT_LOST", Kind.OPERATOR)
+    AGENT_FAILED = ("AGENT_FAILED", Kind.OPERATOR)
+    EPOCH_DIFFERS = ("EPOCH_DIFFERS", Kind.CONFLICT)
+    BOOT_TOKEN_TAKEN = ("BOOT_TOKEN_TAKEN", Kind.OPERATOR)
+    TOKEN_REFUSED = ("TOKEN_REFUSED", Kind.INPUT)
+    FACTS_DIFFER = ("FACTS_DIFFER", Kind.OPERATOR)
+    RAMDISK_MISSING = ("RAMDISK_MISSING", Kind.OPERATOR)
+    RAMDISK_BUILD = ("RAMDISK_BUILD", Kind.OPERATOR)
+    PACKAGE_GONE = ("PACKAGE_GONE", Kind.OPERATOR)
+    PROOF_OF_LIFE_MISSING = ("PROOF_OF_LIFE_MISSING", Kind.OPERATOR)
     # disks, images, wipe
-    DISK_NOT_FOUND = "DISK_NOT_FOUND"
-    DISK_AMBIGUOUS = "DISK_AMBIGUOUS"
-    DISK_TOO_SMALL = "DISK_TOO_SMALL"
-    DISK_SECTOR_SIZE = "DISK_SECTOR_SIZE"
-    DISK_FABRIC = "DISK_FABRIC"
-    DISK_FAILED = "DISK_FAILED"
-    DISK_FROZEN = "DISK_FROZEN"
-    IMAGE_FORMAT = "IMAGE_FORMAT"
-    IMAGE_CLAIMS = "IMAGE_CLAIMS"
-    IMAGE_TOO_LARGE = "IMAGE_TOO_LARGE"
-    IMAGE_EXISTS = "IMAGE_EXISTS"
-    IMAGE_BUILD = "IMAGE_BUILD"
-    IMAGE_DIGEST = "IMAGE_DIGEST"
-    IMAGE_READ_BACK = "IMAGE_READ_BACK"
-    BLOBS_UNREACHABLE = "BLOBS_UNREACHABLE"
-    WIPE_METHOD_MISSING = "WIPE_METHOD_MISSING"
-    WIPE_FAILED = "WIPE_FAILED"
-    WIPE_NOT_PROVEN = "WIPE_NOT_PROVEN"
-    EVIDENCE_INVALID = "EVIDENCE_INVALID"
-    EVIDENCE_UNKNOWN = "EVIDENCE_UNKNOWN"
+    DISK_NOT_FOUND = ("DISK_NOT_FOUND", Kind.INPUT)
+    DISK_AMBIGUOUS = ("DISK_AMBIGUOUS", Kind.INPUT)
+    DISK_TOO_SMALL = ("DISK_TOO_SMALL", Kind.INPUT)
+    DISK_SECTOR_SIZE = ("DISK_SECTOR_SIZE", Kind.INPUT)
+    DISK_FABRIC = ("DISK_FABRIC", Kind.INPUT)
+    DISK_FAILED = ("DISK_FAILED", Kind.OPERATOR)
+    DISK_FROZEN = ("DISK_FROZEN", Kind.OPERATOR)
+    IMAGE_FORMAT = ("IMAGE_FORMAT", Kind.INPUT)
+    IMAGE_CLAIMS = ("IMAGE_CLAIMS", Kind.INPUT)
+    IMAGE_TOO_LARGE = ("IMAGE_TOO_LARGE", Kind.INPUT)
+    IMAGE_EXISTS = ("IMAGE_EXISTS", Kind.CONFLICT)
+    IMAGE_BUILD = ("IMAGE_BUILD", Kind.OPERATOR)
+    IMAGE_DIGEST = ("IMAGE_DIGEST", Kind.OPERATOR)
+    IMAGE_READ_BACK = ("IMAGE_READ_BACK", Kind.OPERATOR)
+    BLOBS_UNREACHABLE = ("BLOBS_UNREACHABLE", Kind.TRANSIENT)
+    WIPE_METHOD_MISSING = ("WIPE_METHOD_MISSING", Kind.OPERATOR)
+    WIPE_FAILED = ("WIPE_FAILED", Kind.OPERATOR)
+    WIPE_NOT_PROVEN = ("WIPE_NOT_PROVEN", Kind.OPERATOR)
+    EVIDENCE_INVALID = ("EVIDENCE_INVALID", Kind.OPERATOR)
+    EVIDENCE_UNKNOWN = ("EVIDENCE_UNKNOWN", Kind.INPUT)
     # the service itself
-    SERVICE_DOWN = "SERVICE_DOWN"
-    SERVICE_HELD = "SERVICE_HELD"
-    SERVICE_STOPPING = "SERVICE_STOPPING"
-    PERMISSION = "PERMISSION"
-    SECRET_UNREADABLE = "SECRET_UNREADABLE"  # noqa: S105
-    ROUTE_UNKNOWN = "ROUTE_UNKNOWN"
-    TOO_MANY_REQUESTS = "TOO_MANY_REQUESTS"
-    DATABASE_BUSY = "DATABASE_BUSY"
-    DATABASE_FULL = "DATABASE_FULL"
-    DATABASE_IN_USE = "DATABASE_IN_USE"
-    DATABASE_FAILED = "DATABASE_FAILED"
-    STEP_UNKNOWN = "STEP_UNKNOWN"
-    OPERATION_LOST = "OPERATION_LOST"
-    CANNOT_TELL = "CANNOT_TELL"
-    LAB = "LAB"
-    INTERNAL = "INTERNAL"
+    SERVICE_DOWN = ("SERVICE_DOWN", Kind.TRANSIENT)
+    SERVICE_HELD = ("SERVICE_HELD", Kind.OPERATOR)
+    SERVICE_STOPPING = ("SERVICE_STOPPING", Kind.TRANSIENT)
+    PERMISSION = ("PERMISSION", Kind.INPUT)
+    SECRET_UNREADABLE = ("SECRET_UNREADABLE", Kind.OPERATOR)
+    ROUTE_UNKNOWN = ("ROUTE_UNKNOWN", Kind.INPUT)
+    TOO_MANY_REQUESTS = ("TOO_MANY_REQUESTS", Kind.TRANSIENT)
+    DATABASE_BUSY = ("DATABASE_BUSY", Kind.TRANSIENT)
+    DATABASE_FULL = ("DATABASE_FULL", Kind.TRANSIENT)
+    DATABASE_IN_USE = ("DATABASE_IN_USE", Kind.CONFLICT)
+    DATABASE_FAILED = ("DATABASE_FAILED", Kind.OPERATOR)
+    STEP_UNKNOWN = ("STEP_UNKNOWN", Kind.OPERATOR)
+    OPERATION_LOST = ("OPERATION_LOST", Kind.OPERATOR)
+    CANNOT_TELL = ("CANNOT_TELL", Kind.OPERATOR)
+    LAB = ("LAB", Kind.OPERATOR)
+    INTERNAL = ("INTERNAL", Kind.INTERNAL)
 
 
 @dataclass(eq=False)
@@ -135,10 +160,14 @@ class RackwrightError(Exception):
         detail: For logs and operators: command, status, body, last console lines.
     """
 
-    exit_code: ClassVar[int] = 1
     code: ErrorCode
     brief: str
     detail: str = ""
+
+    @property
+    def exit_code(self) -> int:
+        """What a command ends with."""
+        return self.code.kind.exit_code
 
     def __str__(self) -> str:
         return f"{self.code}: {self.brief}"
@@ -147,22 +176,14 @@ class RackwrightError(Exception):
 class InputError(RackwrightError):
     """The request itself is wrong; calling again unchanged gives the same answer."""
 
-    exit_code = 64
-
 
 class ConflictError(RackwrightError):
     """The object is in a state, or in hands, that do not allow this."""
-
-    exit_code = 3
 
 
 class OperatorError(RackwrightError):
     """A person must look at the machine, the disk or the installation."""
 
-    exit_code = 4
-
 
 class TransientError(RackwrightError):
     """Nothing was changed for good; the same call may succeed later."""
-
-    exit_code = 75

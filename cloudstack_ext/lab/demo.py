@@ -18,7 +18,7 @@ from typing import Any
 from cloudstack_ext.lab.site import DEBIAN, LabSite
 from cloudstack_ext.lab.stages import TINY, MainJob, Stage
 from provisioner.cli.progress import reporting
-from provisioner.errors import ErrorCode, InputError, OperatorError, RackwrightError
+from provisioner.errors import ErrorCode, Kind, OperatorError, RackwrightError
 
 WELCOME = """\
 Rackwright's main job, for you to see: two servers in a virtual rack of real parts are enrolled,
@@ -106,7 +106,7 @@ def main(words: list[str]) -> int:
     unknown = sorted(set(words) - {"--quick", "--keep"})
     if unknown:
         say(f"USAGE: {' '.join(unknown)}: ./dev demo takes --quick, --keep and --yes")
-        return InputError.exit_code
+        return Kind.INPUT.exit_code
     return play(LabSite.of(os.environ, say), words)
 
 

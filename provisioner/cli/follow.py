@@ -11,25 +11,10 @@ import click
 from provisioner.cli.output import JSON, moment, printable
 from provisioner.cli.progress import reporting
 from provisioner.cli.session import Door
-from provisioner.errors import (
-    ConflictError,
-    ErrorCode,
-    InputError,
-    OperatorError,
-    RackwrightError,
-    TransientError,
-)
+from provisioner.errors import ErrorCode, OperatorError, TransientError
 
 OPEN: Final = "open"
 DONE: Final = "done"
-CLASS_OF_ENDING: Final[Mapping[str | None, type[RackwrightError]]] = {
-    "input": InputError,
-    "ours": TransientError,
-    "machine": OperatorError,
-    "person": OperatorError,
-    None: ConflictError,
-}
-"""Without an ending it was superseded or cancelled: somebody else has the server now."""
 
 
 def follow(
@@ -72,10 +57,11 @@ def _judge(operation: Mapping[str, Any], identifier: str, wanted_end: str) -> No
     if status == OPEN:
         text = f"the service let go; `rackwright operation follow {identifier}` goes on"
         raise TransientError(ErrorCode.SERVICE_STOPPING, text)
-    kind = CLASS_OF_ENDING.get(operation["ending"], OperatorError)
     known = operation["code"] or status.upper()
     code = ErrorCode(known) if known in set(ErrorCode) else ErrorCode.CANNOT_TELL
-    raise kind(code, operation["brief"] or f"the operation was {status}", operation["detail"])
+    raise OperatorError(
+        code, operation["brief"] or f"the operation was {status}", operation["detail"]
+    )
 
 
 def _nothing(_stage: str, _done: int, _total: int) -> None:

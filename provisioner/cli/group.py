@@ -22,7 +22,7 @@ from provisioner.cli.ramdisk import ramdisk
 from provisioner.cli.servers import server
 from provisioner.cli.service import config, init, serve
 from provisioner.cli.session import Door, Session, config_option, socket_option, unix_door
-from provisioner.errors import ErrorCode, InputError, OperatorError, RackwrightError
+from provisioner.errors import ErrorCode, InputError, Kind, RackwrightError
 
 PROGRAM: Final = "rackwright"
 INTERRUPTED: Final = 130
@@ -30,7 +30,7 @@ INTERRUPTED: Final = 130
 
 
 class RackwrightGroup(click.Group):
-    """Ends with one line on standard error and the exit status of the error's class.
+    """Ends with one line on standard error and the exit status of the error's code.
 
     Attributes:
         begin: Makes the session of a call from its words.
@@ -63,7 +63,7 @@ class RackwrightGroup(click.Group):
         complete_var: str | None,
         extra: dict[str, Any],
     ) -> tuple[int, str]:
-        usage = InputError.exit_code
+        usage = Kind.INPUT.exit_code
         try:
             found = super().main(words, prog_name, complete_var, standalone_mode=False, **extra)
         except click.exceptions.NoArgsIsHelpError as error:
@@ -81,7 +81,8 @@ class RackwrightGroup(click.Group):
             return 1, ""
         except OSError as error:
             text = f"{error.filename or 'a file'}: {error.strerror or error}"
-            return OperatorError.exit_code, _line(OperatorError(ErrorCode.FILE_UNREADABLE, text))
+            unreadable = InputError(ErrorCode.FILE_UNREADABLE, text)
+            return unreadable.exit_code, _line(unreadable)
         return (found if isinstance(found, int) else 0), ""
 
 

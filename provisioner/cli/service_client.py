@@ -8,23 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from provisioner.errors import (
-    ConflictError,
-    ErrorCode,
-    InputError,
-    OperatorError,
-    RackwrightError,
-    TransientError,
-)
+from provisioner.errors import ErrorCode, RackwrightError, TransientError
 
 TIMEOUT_S: Final = 60.0
 """The service answers at once or says "not now"; followers hear a comment every 15 s."""
-CLASSES: Final = {
-    "input": InputError,
-    "conflict": ConflictError,
-    "operator": OperatorError,
-    "transient": TransientError,
-}
 GOOD: Final = 200
 
 
@@ -77,11 +64,12 @@ class ServiceClient:
 
 
 def error_of(status: int, body: bytes) -> RackwrightError:
-    """The error that the service answered with, of the same class and code."""
+    """The error that the service answered with, of the same code."""
     try:
         inner = json.loads(body)["error"]
-        kind, code = CLASSES.get(inner["kind"], RackwrightError), ErrorCode(inner["code"])
-        return kind(code, str(inner["brief"]), str(inner.get("detail", "")))
+        return RackwrightError(
+            ErrorCode(inner["code"]), str(inner["brief"]), str(inner.get("detail", ""))
+        )
     except (ValueError, KeyError, TypeError, AttributeError):
         text = f"the service answered {status} in a way that this command does not know"
         return RackwrightError(ErrorCode.INTERNAL, text)

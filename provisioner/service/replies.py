@@ -8,14 +8,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import ExceptionHandler
 
-from provisioner.errors import (
-    ConflictError,
-    ErrorCode,
-    InputError,
-    OperatorError,
-    RackwrightError,
-    TransientError,
-)
+from provisioner.errors import ErrorCode, InputError, Kind, RackwrightError
 
 log = logging.getLogger(__name__)
 
@@ -25,6 +18,7 @@ STATUS_OF_CODE: Final = {
     ErrorCode.PERMISSION: 403,
     ErrorCode.BOOT_TOKEN_TAKEN: 403,
     ErrorCode.EPOCH_DIFFERS: 409,
+    ErrorCode.SERVICE_HELD: 503,
     ErrorCode.ROUTE_UNKNOWN: 404,
     ErrorCode.SERVER_UNKNOWN: 404,
     ErrorCode.OPERATION_UNKNOWN: 404,
@@ -32,31 +26,28 @@ STATUS_OF_CODE: Final = {
     ErrorCode.IMAGE_UNKNOWN: 404,
     ErrorCode.EVIDENCE_UNKNOWN: 404,
 }
-"""Where the code says more than its class."""
+"""Where the code says more than its kind."""
 
-KINDS: Final = (
-    ("input", InputError, 400),
-    ("conflict", ConflictError, 409),
-    ("operator", OperatorError, 500),
-    ("transient", TransientError, 503),
-)
-"""The word in the body, from which a client takes its exit status; its class; its status."""
-INTERNAL: Final = "internal"
+STATUS_OF_KIND: Final = {
+    Kind.INPUT: 400,
+    Kind.CONFLICT: 409,
+    Kind.OPERATOR: 500,
+    Kind.TRANSIENT: 503,
+    Kind.INTERNAL: 500,
+}
 
 
 def body_of(error: RackwrightError) -> dict[str, Any]:
     """The error model."""
-    kind = next((word for word, group, _ in KINDS if isinstance(error, group)), INTERNAL)
-    inner = {"code": error.code.value, "kind": kind, "brief": error.brief}
+    inner = {"code": error.code.value, "kind": error.code.kind.value, "brief": error.brief}
     if error.detail:
         inner["detail"] = error.detail
     return {"error": inner}
 
 
 def status_of(error: RackwrightError) -> int:
-    """The HTTP status: by code where that says more, else by class."""
-    by_class = next((status for _, group, status in KINDS if isinstance(error, group)), 500)
-    return STATUS_OF_CODE.get(error.code, by_class)
+    """The HTTP status: by code where that says more, else by its kind."""
+    return STATUS_OF_CODE.get(error.code, STATUS_OF_KIND[error.code.kind])
 
 
 def reply_of(error: RackwrightError, headers: dict[str, str] | None = None) -> Response:
@@ -73,7 +64,7 @@ ERROR_SCHEMA: Final[dict[str, Any]] = {
             "required": ["code", "kind", "brief"],
             "properties": {
                 "code": {"type": "string", "enum": [code.value for code in ErrorCode]},
-                "kind": {"type": "string", "enum": [*(word for word, _, _ in KINDS), INTERNAL]},
+                "kind": {"type": "string", "enum": [kind.value for kind in Kind]},
                 "brief": {"type": "string", "description": "One line; no secret."},
                 "detail": {"type": "string", "description": "For operators; may be left out."},
             },

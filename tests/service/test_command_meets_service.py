@@ -18,7 +18,7 @@ import pytest
 from provisioner.adapters.clock import SystemClock
 from provisioner.cli.service_client import ServiceClient
 from provisioner.config import OperatorUid, Role
-from provisioner.errors import ConflictError, ErrorCode, TransientError
+from provisioner.errors import ErrorCode, RackwrightError, TransientError
 from provisioner.operations.desk import Inspect, Operator
 from provisioner.servers.manifest import parse_manifest
 from provisioner.service.identity import ByPeer
@@ -78,9 +78,9 @@ def site(tmp_path) -> Iterator[Site]:
     assert not thread.is_alive()
 
 
-def test_the_door_asks_and_hears_errors_of_the_same_class(site):
+def test_the_door_asks_and_hears_errors_of_the_same_code(site):
     assert len(site.client.ask("GET", "/v1/servers")["servers"]) == 2
-    with pytest.raises(ConflictError) as caught:
+    with pytest.raises(RackwrightError) as caught:
         site.client.ask("GET", "/v1/servers/none")
     assert caught.value.code is ErrorCode.SERVER_UNKNOWN
     assert site.client.fetch("/metrics").startswith(b"# HELP")

@@ -22,7 +22,7 @@ from provisioner.cli.group import make_cli
 from provisioner.cli.service import ROLES
 from provisioner.cli.service_client import error_of
 from provisioner.config import OperatorUid, Role, load
-from provisioner.errors import ConflictError, ErrorCode, InputError, OperatorError, TransientError
+from provisioner.errors import ErrorCode, OperatorError
 from provisioner.operations.desk import JournalCall, Provide
 from provisioner.ports.catalogue import ImageRecord
 from provisioner.secret import Secret
@@ -222,19 +222,25 @@ def test_without_a_command_the_help_is_shown(rig, words):
 
 
 @pytest.mark.parametrize(
-    ("kind", "status"),
-    [(InputError, 64), (ConflictError, 3), (OperatorError, 4), (TransientError, 75)],
+    ("code", "status"),
+    [
+        (ErrorCode.PAYLOAD_FIELD, 64),
+        (ErrorCode.STATE_CONFLICT, 3),
+        (ErrorCode.CANNOT_TELL, 4),
+        (ErrorCode.DATABASE_BUSY, 75),
+        (ErrorCode.INTERNAL, 1),
+    ],
 )
-def test_the_services_error_becomes_a_line_and_the_exit_status_of_its_class(rig, kind, status):
-    rig.desk.refuse = kind(ErrorCode.STATE_CONFLICT, "not\nnow\x1b[31m")
-    line = failed(rig.run("server", "inspect", "bios1"), ErrorCode.STATE_CONFLICT, status)
-    assert line == "STATE_CONFLICT: not now\ufffd[31m\n"
+def test_the_services_error_becomes_a_line_and_the_exit_status_of_its_code(rig, code, status):
+    rig.desk.refuse = OperatorError(code, "not\nnow\x1b[31m")
+    line = failed(rig.run("server", "inspect", "bios1"), code, status)
+    assert line == f"{code}: not now\ufffd[31m\n"
 
 
 def test_an_answer_that_is_not_understood_is_said_to_be(rig):
     for body in (b"", b"{}", b'{"error": 1}', b'{"error": {"kind": "input", "code": "NEW"}}'):
         assert error_of(500, body).code is ErrorCode.INTERNAL
-    assert rig.run("server", "show", "gone").exit_code == 3
+    failed(rig.run("server", "show", "gone"), ErrorCode.SERVER_UNKNOWN, 64)
 
 
 def test_help_names_everything(rig):

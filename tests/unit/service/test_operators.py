@@ -227,9 +227,11 @@ def test_every_changing_route_needs_more_than_a_viewer(service):
         (ConflictError(ErrorCode.STATE_CONFLICT, "b"), 409, "conflict"),
         (OperatorError(ErrorCode.CANNOT_TELL, "b", "d"), 500, "operator"),
         (TransientError(ErrorCode.DATABASE_BUSY, "b"), 503, "transient"),
+        (ConflictError(ErrorCode.SERVICE_HELD, "b"), 503, "operator"),
+        (OperatorError(ErrorCode.FILE_UNREADABLE, "b"), 400, "input"),
     ],
 )
-def test_each_class_of_error_has_its_status_and_kind(service, error, status, kind):
+def test_each_code_has_its_status_and_kind_whatever_its_class(service, error, status, kind):
     service.desk.refuse = error
     reply = service.ask("POST", "/v1/servers/bios1/inspect")
     assert reply.status == status
