@@ -130,7 +130,7 @@ class Engine:
             doors=doors,
             steps=STEPS,
             follow=follow,
-            started=parts.clock.wall(),
+            started=parts.clock.monotonic(),
             watch=parts.metrics,
         )
         await parts.durable.launch(steps_of=runner.steps_of, run_step=runner.run)

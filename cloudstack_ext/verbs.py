@@ -26,7 +26,7 @@ from provisioner.ports.clock import Clock
 from provisioner.ports.controllers import PowerAct
 from provisioner.ports.machines import Machines
 from provisioner.servers.allocation import InstanceRequest
-from provisioner.units import Seconds, SiteName, WallSeconds
+from provisioner.units import MonotonicSeconds, Seconds, SiteName
 
 log = logging.getLogger(__name__)
 
@@ -37,41 +37,41 @@ DELETE_ANSWER_WITHIN = Seconds(10.0)
 
 Note = Callable[[Request, str], Awaitable[None]]
 """Writes down who asked for what, and "ok" or the code of the refusal."""
-Act = Callable[[InstanceRequest, Machines, WallSeconds], Awaitable[Reply]]
+Act = Callable[[InstanceRequest, Machines, MonotonicSeconds], Awaitable[Reply]]
 
 
-async def prepare(request: InstanceRequest, machines: Machines, _until: WallSeconds) -> Reply:
+async def prepare(request: InstanceRequest, machines: Machines, _until: MonotonicSeconds) -> Reply:
     """Keep a server and name the addresses of its cards."""
     kept = await machines.reserve(request)
     return prepared(kept.macs)
 
 
-async def create(request: InstanceRequest, machines: Machines, until: WallSeconds) -> Reply:
+async def create(request: InstanceRequest, machines: Machines, until: MonotonicSeconds) -> Reply:
     """Install and start; CloudStack sends it for an installed instance too."""
     return done((await machines.deploy(request, until=until)).text)
 
 
-async def start(request: InstanceRequest, machines: Machines, until: WallSeconds) -> Reply:
+async def start(request: InstanceRequest, machines: Machines, until: MonotonicSeconds) -> Reply:
     """Power on what is installed."""
     return done((await machines.power(request, PowerAct.ON, until=until)).text)
 
 
-async def stop(request: InstanceRequest, machines: Machines, until: WallSeconds) -> Reply:
+async def stop(request: InstanceRequest, machines: Machines, until: MonotonicSeconds) -> Reply:
     """Off, gracefully first; CloudStack sends it after each failed create too."""
     return done((await machines.power(request, PowerAct.OFF, until=until)).text)
 
 
-async def reboot(request: InstanceRequest, machines: Machines, until: WallSeconds) -> Reply:
+async def reboot(request: InstanceRequest, machines: Machines, until: MonotonicSeconds) -> Reply:
     """Off and on."""
     return done((await machines.power(request, PowerAct.CYCLE, until=until)).text)
 
 
-async def delete(request: InstanceRequest, machines: Machines, until: WallSeconds) -> Reply:
+async def delete(request: InstanceRequest, machines: Machines, until: MonotonicSeconds) -> Reply:
     """Give the server back; the wipe goes on after the answer."""
     return done((await machines.release(request.key, request.who, until=until)).text)
 
 
-async def status(request: InstanceRequest, machines: Machines, _until: WallSeconds) -> Reply:
+async def status(request: InstanceRequest, machines: Machines, _until: MonotonicSeconds) -> Reply:
     """What is remembered of its power; a busy database is no failure but unknown."""
     try:
         row = row_of(await machines.observe(request.key))
@@ -118,7 +118,7 @@ async def answer(
         note: For the audit; not told of `status`, which is asked all the time. None: nobody.
         create_within: The setting create_answer_within_s.
     """
-    began = clock.wall()
+    began = clock.monotonic()
     try:
         within = parse_wait(wait) * SHARE_OF_WAIT
         request = parse(verb, payload, site)
@@ -127,7 +127,7 @@ async def answer(
         return failed(error)
     learned(instance=request.instance.key.instance)
     limits = {Verb.CREATE: create_within, Verb.DELETE: DELETE_ANSWER_WITHIN}
-    until = WallSeconds(began + min(within, limits.get(request.verb, within)))
+    until = MonotonicSeconds(began + min(within, limits.get(request.verb, within)))
     try:
         reply, outcome = await ACTS[request.verb](request.instance, machines, until), "ok"
     except RackwrightError as error:

@@ -5,6 +5,9 @@ import time
 
 from provisioner.units import MonotonicSeconds, Seconds, WallSeconds
 
+BEGAN_WALL, BEGAN = time.time(), time.monotonic()
+"""One pair for the whole process: stored times of one clock are compared with those of another."""
+
 
 class SystemClock:
     """ports.Clock over the system's clocks and the running event loop."""
@@ -14,8 +17,8 @@ class SystemClock:
         return WallSeconds(time.time())
 
     def monotonic(self) -> MonotonicSeconds:
-        """Seconds from an arbitrary start; never steps."""
-        return MonotonicSeconds(time.monotonic())
+        """The wall time at which the process began, and what has passed since; never steps."""
+        return MonotonicSeconds(BEGAN_WALL + time.monotonic() - BEGAN)
 
     async def sleep(self, duration: Seconds) -> None:
         """Wait without holding a thread."""

@@ -7,7 +7,7 @@ from provisioner.errors import ErrorCode, InputError, OperatorError, RackwrightE
 from provisioner.operations.doors import Work
 from provisioner.servers.operation import AgentOrder
 from provisioner.store.waiting import stored
-from provisioner.units import WallSeconds
+from provisioner.units import MonotonicSeconds
 
 SILENCE_S = 180.0
 """An agent at work reports at least every few seconds, an idle one polls every 20 s: three
@@ -45,7 +45,7 @@ async def order(
 
 
 async def _wait_a_slice(work: Work, step: str) -> None:
-    until = WallSeconds(min(work.until, work.doors.clock.wall() + SLICE_S))
+    until = MonotonicSeconds(min(work.until, work.doors.clock.monotonic() + SLICE_S))
     await work.doors.bell.wait(work.operation.id, f"result:{step}", until=until)
 
 
@@ -62,7 +62,7 @@ def _still_alive(work: Work, kind: str) -> None:
         raise OperatorError(
             ErrorCode.AGENT_LOST, f"the agent fell silent for {silent_s:.0f} s during {kind}"
         )
-    if clock.wall() >= work.until:
+    if clock.monotonic() >= work.until:
         raise TransientError(ErrorCode.DEADLINE, f"{kind} was not finished in its time")
 
 

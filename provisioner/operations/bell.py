@@ -15,7 +15,7 @@ from provisioner.errors import RackwrightError
 from provisioner.ports.clock import Clock
 from provisioner.ports.operations import Effects, Operations
 from provisioner.store.waiting import stored
-from provisioner.units import MonotonicSeconds, OperationId, Seconds, WallSeconds
+from provisioner.units import MonotonicSeconds, OperationId, Seconds
 
 log = logging.getLogger(__name__)
 
@@ -59,8 +59,8 @@ class Bell:
         self.heard_at.pop(operation, None)
         self._wake({key for key in list(self._waiters) if key[0] == operation})
 
-    async def wait(self, operation: OperationId, what: str, *, until: WallSeconds) -> bool:
-        """True when it arrived, or the operation closed, before `until` on the wall clock."""
+    async def wait(self, operation: OperationId, what: str, *, until: MonotonicSeconds) -> bool:
+        """True when it arrived, or the operation closed, before `until`."""
         loop, event = asyncio.get_running_loop(), asyncio.Event()
         key, waiter = (operation, what), (loop, event)
         self._waiters[key].append(waiter)
@@ -69,7 +69,7 @@ class Bell:
                 event.clear()  # before the look: a ring during it is not lost
                 if await self._there(operation, what):
                     return True
-                left = until - self.clock.wall()
+                left = until - self.clock.monotonic()
                 if left <= 0:
                     return False
                 try:

@@ -10,7 +10,7 @@ from provisioner.operations import call_texts
 from provisioner.operations.controller_calls import ControllerCalls
 from provisioner.ports.controllers import Controller, PowerAct
 from provisioner.servers.model import Power, PowerReading
-from provisioner.units import Seconds, WallSeconds
+from provisioner.units import MonotonicSeconds, Seconds
 
 log = logging.getLogger(__name__)
 
@@ -19,14 +19,14 @@ FIRST_LOOK, LAST_LOOK = Seconds(0.5), Seconds(2.0)
 
 Allowed = Callable[[], Awaitable[None]]
 """Raises where a button must not be pressed now; no TransientError, which means "try again"."""
-Look = Callable[[WallSeconds | None], Awaitable[PowerReading]]
+Look = Callable[[MonotonicSeconds | None], Awaitable[PowerReading]]
 
 
 class Call(Protocol):
     """One call of a conversation."""
 
     def __call__(
-        self, text: str, call: Callable[[], Awaitable[None]], until: WallSeconds | None = None
+        self, text: str, call: Callable[[], Awaitable[None]], until: MonotonicSeconds | None = None
     ) -> Awaitable[None]:
         """Journaled, bounded, with the machine that is remembered."""
         ...
@@ -62,7 +62,7 @@ class Buttons:
         self._look, self._call = look, call
 
     async def reach(
-        self, button: Button, reading: PowerReading, until: WallSeconds
+        self, button: Button, reading: PowerReading, until: MonotonicSeconds
     ) -> PowerReading:
         """The reading that says so; a button that is not needed is not pressed.
 
@@ -78,7 +78,7 @@ class Buttons:
             reading.why,
         )
 
-    async def softly_off(self, reading: PowerReading, until: WallSeconds) -> PowerReading:
+    async def softly_off(self, reading: PowerReading, until: MonotonicSeconds) -> PowerReading:
         """As far as it comes; a controller without that button is no failure."""
         try:
             return await self._press_until(SOFT_OFF, reading, until)
@@ -88,18 +88,18 @@ class Buttons:
             return reading
 
     async def _press_until(
-        self, button: Button, reading: PowerReading, until: WallSeconds
+        self, button: Button, reading: PowerReading, until: MonotonicSeconds
     ) -> PowerReading:
         """Press once accepted, look until it is so or the time is over: the last reading."""
         pressed, pause = False, FIRST_LOOK
-        while reading.power is not button.leads_to and self._clock.wall() < until:
+        while reading.power is not button.leads_to and self._clock.monotonic() < until:
             if not pressed:
                 pressed = await self._press(button, until)
-            await self._clock.sleep(Seconds(min(pause, max(0.0, until - self._clock.wall()))))
+            await self._clock.sleep(Seconds(min(pause, max(0.0, until - self._clock.monotonic()))))
             reading, pause = await self._look(until), Seconds(min(pause * 2, LAST_LOOK))
         return reading
 
-    async def _press(self, button: Button, until: WallSeconds) -> bool:
+    async def _press(self, button: Button, until: MonotonicSeconds) -> bool:
         """Accepted; False where it is to be tried again."""
         text = call_texts.power(button.act)
 
@@ -111,7 +111,7 @@ class Buttons:
         try:
             await self._call(text, press, until)
         except TransientError as error:
-            left = until - self._clock.wall()
+            left = until - self._clock.monotonic()
             if (
                 error.code is ErrorCode.CONTROLLER_BREAKER
                 and self._calls.breaker.remaining() > left

@@ -12,7 +12,7 @@ from provisioner.operations.breaker import Breaker, Credentials
 from provisioner.ports.clock import Clock
 from provisioner.ports.journal import CallJournal
 from provisioner.store.waiting import stored
-from provisioner.units import Seconds, ServerName, WallSeconds
+from provisioner.units import MonotonicSeconds, Seconds, ServerName
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -46,7 +46,7 @@ class ControllerCalls:
     stragglers: set[asyncio.Task[Any]] = field(default_factory=set)
 
     async def make(
-        self, text: str, call: Callable[[], Awaitable[T]], *, until: WallSeconds | None = None
+        self, text: str, call: Callable[[], Awaitable[T]], *, until: MonotonicSeconds | None = None
     ) -> T:
         """Call; again while the controller says that it is busy, and for no other reason.
 
@@ -109,12 +109,12 @@ class ControllerCalls:
             task.add_done_callback(ended)
 
     async def _once(
-        self, text: str, call: Callable[[], Awaitable[T]], until: WallSeconds | None
+        self, text: str, call: Callable[[], Awaitable[T]], until: MonotonicSeconds | None
     ) -> T:
         self.breaker.check(self.where, self.credentials)
         limit = float(self.limit)
         if until is not None and not math.isinf(limit):
-            limit = max(SHORTEST_LIMIT_S, min(limit, until - self.clock.wall()))
+            limit = max(SHORTEST_LIMIT_S, min(limit, until - self.clock.monotonic()))
         try:
             result = await self.within(Seconds(limit), call())
         except RackwrightError as error:
@@ -125,8 +125,8 @@ class ControllerCalls:
         await self.note(text, "ok")
         return result
 
-    def _past(self, until: WallSeconds | None, pause: float) -> bool:
-        return until is not None and self.clock.wall() + pause >= until
+    def _past(self, until: MonotonicSeconds | None, pause: float) -> bool:
+        return until is not None and self.clock.monotonic() + pause >= until
 
     async def _give_up(self, task: "asyncio.Future[Any]") -> None:
         task.cancel()

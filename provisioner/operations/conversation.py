@@ -38,7 +38,7 @@ from provisioner.servers.model import (
     PowerReading,
     ServerRecord,
 )
-from provisioner.units import Seconds, WallSeconds
+from provisioner.units import MonotonicSeconds, Seconds
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -90,7 +90,7 @@ class Conversations:
         *,
         source: str,
         quiet: bool = False,
-        turn_by: WallSeconds | None = None,
+        turn_by: MonotonicSeconds | None = None,
     ) -> "AsyncIterator[Conversation]":
         """Wait for the controller's turn and speak with it; sessions end with the block.
 
@@ -133,12 +133,12 @@ class Conversations:
         finally:
             calls.when_all_ended(line.turn.release)
 
-    async def _take(self, turn: asyncio.Lock, where: str, by: WallSeconds | None) -> None:
+    async def _take(self, turn: asyncio.Lock, where: str, by: MonotonicSeconds | None) -> None:
         if by is None or not turn.locked():
             await turn.acquire()
             return
         mine = asyncio.ensure_future(turn.acquire())
-        timer = asyncio.ensure_future(self._clock.sleep(Seconds(by - self._clock.wall())))
+        timer = asyncio.ensure_future(self._clock.sleep(Seconds(by - self._clock.monotonic())))
         try:
             await asyncio.wait({mine, timer}, return_when=asyncio.FIRST_COMPLETED)
         except asyncio.CancelledError:
@@ -188,7 +188,7 @@ class Conversation:
         self._introduced = False
         self._buttons = Buttons(controller, calls, look=self._look, call=self._call)
 
-    async def identity(self, *, until: WallSeconds | None = None) -> ControllerIdentity:
+    async def identity(self, *, until: MonotonicSeconds | None = None) -> ControllerIdentity:
         """Who it says it is; the same machine as remembered.
 
         Raises:
@@ -207,12 +207,12 @@ class Conversation:
         self._introduced = True
         return seen
 
-    async def power(self, *, until: WallSeconds | None = None) -> PowerReading:
+    async def power(self, *, until: MonotonicSeconds | None = None) -> PowerReading:
         """Its power now; UNKNOWN with the reason where it does not answer, or not until then."""
         return await self._look(until)
 
     async def reach_off(
-        self, *, until: WallSeconds, graceful: Seconds | None = None
+        self, *, until: MonotonicSeconds, graceful: Seconds | None = None
     ) -> PowerReading:
         """Off, as read after the last button; one that is off already gets none.
 
@@ -226,11 +226,11 @@ class Conversation:
         """
         reading = await self._look(until)
         if reading.power is Power.ON and graceful is not None:
-            soft_until = WallSeconds(min(until, self._clock.wall() + graceful))
+            soft_until = MonotonicSeconds(min(until, self._clock.monotonic() + graceful))
             reading = await self._buttons.softly_off(reading, soft_until)
         return await self._buttons.reach(OFF, reading, until)
 
-    async def reach_on(self, *, until: WallSeconds, allowed: Allowed) -> PowerReading:
+    async def reach_on(self, *, until: MonotonicSeconds, allowed: Allowed) -> PowerReading:
         """On; raises like `reach_off`, and what `allowed` raises (invariant 4)."""
         button = Button(act=PowerAct.ON, leads_to=Power.ON, allowed=allowed)
         return await self._buttons.reach(button, await self._look(until), until)
@@ -336,15 +336,15 @@ class Conversation:
                 await stream.aclose()
 
     async def _call(
-        self, text: str, call: Callable[[], Awaitable[T]], until: WallSeconds | None = None
+        self, text: str, call: Callable[[], Awaitable[T]], until: MonotonicSeconds | None = None
     ) -> T:
         """One call to the machine that is remembered, and to no other."""
         if self._server.identity is not None and not self._introduced:
             await self.identity(until=until)
         return await self._calls.make(text, call, until=until)
 
-    async def _look(self, until: WallSeconds | None) -> PowerReading:
-        at = self._clock.wall()
+    async def _look(self, until: MonotonicSeconds | None) -> PowerReading:
+        at = self._clock.monotonic()
         try:
             power = await self._call(call_texts.READ_POWER, self._controller.read_power, until)
         except TransientError as error:
@@ -352,7 +352,7 @@ class Conversation:
         why = "" if power is not Power.UNKNOWN else f"{self._where} says neither on nor off"
         return self._reading(power, at, why)
 
-    def _reading(self, power: Power, at: WallSeconds, why: str) -> PowerReading:
+    def _reading(self, power: Power, at: MonotonicSeconds, why: str) -> PowerReading:
         return PowerReading(power=power, at=at, source=self._source, why=why)
 
     async def _boot_setting(self) -> BootSetting:

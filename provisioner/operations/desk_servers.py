@@ -67,7 +67,7 @@ class Servers:
         self, entry: ServerEntry, password: Secret, by: Operator, *, dry_run: bool
     ) -> Asked:
         """Remember it and open its verification."""
-        record = entry.record(self.clock.wall())
+        record = entry.record(self.clock.monotonic())
         if await stored(self.records.catalogue.pool, record.pool) is None:
             raise InputError(
                 ErrorCode.POOL_UNKNOWN, f"there is no pool {record.pool}: make it first"

@@ -21,7 +21,7 @@ from provisioner.ramdisk.record import RamdiskRecord
 from provisioner.servers.allocation import Allocation
 from provisioner.servers.model import ServerRecord
 from provisioner.servers.operation import OperationRecord
-from provisioner.units import WallSeconds
+from provisioner.units import MonotonicSeconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,8 +92,8 @@ class Work:
     server: ServerRecord
     allocation: Allocation | None
     step: str
-    begun: WallSeconds
-    until: WallSeconds
+    begun: MonotonicSeconds
+    until: MonotonicSeconds
     again: bool = False
     found: dict[str, dict[str, Any]] = field(default_factory=dict)
 

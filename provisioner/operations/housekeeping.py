@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 from provisioner.about import about
@@ -30,7 +30,7 @@ FORGET_EVERY_S = 3600.0
 KEPT_S = 30 * 86400.0
 LOOK_EVERY_S = 60.0
 AGAIN_S = 300.0
-"""From the end of a quarantine that failed to the next try."""
+"""From when a failed quarantine is first seen to the next try."""
 
 Forget = Callable[[WallSeconds], int]
 """Deletes some of what the durable engine remembers from before that moment; how many."""
@@ -46,6 +46,7 @@ class Housekeeping:
     forget: Forget
     _forgot_at: float = 0.0
     _looked_at: float = 0.0
+    _failed: dict[OperationId, float] = field(default_factory=dict)
 
     async def run(self) -> None:
         """For as long as the service lives; a round that fails is tried again."""
@@ -71,14 +72,14 @@ class Housekeeping:
 
     async def _forget(self) -> None:
         """The durable engine's rows of what ended long ago; our own records of it stay."""
-        now = self.clock.wall()
+        now = self.clock.monotonic()
         if now - self._forgot_at >= FORGET_EVERY_S:
             self._forgot_at = now
-            await asyncio.to_thread(self.forget, WallSeconds(now - KEPT_S))
+            await asyncio.to_thread(self.forget, WallSeconds(self.clock.wall() - KEPT_S))
 
     async def _quarantine_again(self) -> None:
         """A quarantine that failed has left a server perhaps running, perhaps connected (5)."""
-        now = self.clock.wall()
+        now = self.clock.monotonic()
         if now - self._looked_at < LOOK_EVERY_S:
             return
         self._looked_at = now
@@ -86,20 +87,24 @@ class Housekeeping:
             if server.state is State.QUARANTINED and await self._is_not_cut_off(server.name):
                 log.warning("quarantined again", extra={"server": server.name})
                 new = new_operation(QUARANTINE, "housekeeping: the last one failed")
-                open_it = partial(self.records.operations.open, server.name, new, now=now)
-                await stored(open_it)
+                wall = self.clock.wall()
+                await stored(partial(self.records.operations.open, server.name, new, now=wall))
 
     async def _is_not_cut_off(self, server: ServerName) -> bool:
         last = await stored(partial(self.records.operations.operations, server=server, most=1))
         return any(
             each.kind is Intent.QUARANTINE
             and each.status in {Status.FAILED, Status.CANCELLED}
-            and self.clock.wall() - (each.ended_at or 0.0) >= AGAIN_S
+            and self._seen_for(each.id) >= AGAIN_S
             for each in last
         )
 
+    def _seen_for(self, failed: OperationId) -> float:
+        now = self.clock.monotonic()
+        return now - self._failed.setdefault(failed, now)
+
     def _over(self, allocation: Allocation) -> str:
-        now = self.clock.wall()
+        now = self.clock.monotonic()
         if self.machines.attached.get(allocation.key, 0) > 0:
             return ""
         grace = None if allocation.known_to_caller else allocation.stop_grace_until

@@ -23,7 +23,7 @@ from provisioner.operations.deploy import DEPLOY
 from provisioner.operations.doors import Records
 from provisioner.operations.endings import failure_of
 from provisioner.operations.power import REBOOT, START, STOP
-from provisioner.operations.power_steps import FENCE, FENCED, fence_text
+from provisioner.operations.power_steps import FENCE, fence_text
 from provisioner.operations.release import RELEASE
 from provisioner.operations.steps import StepList, new_operation
 from provisioner.operations.view import view_of
@@ -33,6 +33,7 @@ from provisioner.ports.controllers import PowerAct
 from provisioner.ports.machines import Answer, Reserved
 from provisioner.servers.allocation import (
     Allocation,
+    Failure,
     InstanceKey,
     InstanceRequest,
     InstanceView,
@@ -41,7 +42,7 @@ from provisioner.servers.allocation import (
 from provisioner.servers.model import Power, ServerRecord, State
 from provisioner.servers.operation import OperationRecord, Status
 from provisioner.store.waiting import stored
-from provisioner.units import OperationId, WallSeconds
+from provisioner.units import MonotonicSeconds, OperationId
 
 MakeSeed = Callable[[InstanceRequest, ServerRecord, int], Awaitable[bytes]]
 """The last is the bytes of a sector of the disk: a file system is made for one size."""
@@ -67,6 +68,7 @@ class BareMetal:
     check_seed: CheckSeed
     held: str = ""
     attached: dict[InstanceKey, int] = field(default_factory=dict)
+    _failed: dict[InstanceKey, tuple[float, float]] = field(default_factory=dict)
 
     async def reserve(self, request: InstanceRequest) -> Reserved:
         """Keep a server for this instance and say its addresses."""
@@ -74,7 +76,7 @@ class BareMetal:
         if request.image is not None:
             await self._image(request)
         now = self.clock.wall()
-        until = WallSeconds(now + self.times.reserve_for_s)
+        until = MonotonicSeconds(self.clock.monotonic() + self.times.reserve_for_s)
         reserve = partial(self.records.allocations.reserve, request, until=until, now=now)
         allocation = await stored(reserve)
         learned(server=allocation.server)
@@ -92,7 +94,7 @@ class BareMetal:
         }
         return Reserved(server=server.name, macs=macs)
 
-    async def deploy(self, request: InstanceRequest, *, until: WallSeconds) -> Answer:
+    async def deploy(self, request: InstanceRequest, *, until: MonotonicSeconds) -> Answer:
         """Install and start; an installed instance is started, never imaged again."""
         self._not_held()
         self.attached[request.key] = self.attached.get(request.key, 0) + 1
@@ -103,7 +105,9 @@ class BareMetal:
             if not self.attached[request.key]:
                 del self.attached[request.key]
 
-    async def power(self, request: InstanceRequest, act: PowerAct, *, until: WallSeconds) -> Answer:
+    async def power(
+        self, request: InstanceRequest, act: PowerAct, *, until: MonotonicSeconds
+    ) -> Answer:
         """Start, stop or reboot what the tenant has."""
         self._not_held()
         allocation = await self._allocation(request.key)
@@ -117,10 +121,10 @@ class BareMetal:
         await self._known(running)
         return Answer(text="started" if act is PowerAct.ON else "rebooted")
 
-    async def release(self, key: InstanceKey, who: str, *, until: WallSeconds) -> Answer:
+    async def release(self, key: InstanceKey, who: str, *, until: MonotonicSeconds) -> Answer:
         """End the allocation for good; the wipe goes on after the answer."""
         self._not_held()
-        now = self.clock.wall()
+        now, began = self.clock.wall(), self.clock.monotonic()
         operation = new_operation(RELEASE, who)
         end = partial(
             self.records.allocations.end_and_open,
@@ -137,7 +141,7 @@ class BareMetal:
         if open_now is None:
             return Answer(text="the server was given back")
         learned(server=open_now.server, operation=open_now.id, epoch=open_now.epoch)
-        answer_by = WallSeconds(min(until, now + FENCED.limit, now + RELEASE_ANSWER_S))
+        answer_by = MonotonicSeconds(min(until, began + RELEASE_ANSWER_S))
         await self.bell.wait(operation.id, FENCE, until=answer_by)
         arrived = await stored(self.records.effects.arrivals)
         return Answer(text=fence_text(operation.id, arrived))
@@ -148,8 +152,8 @@ class BareMetal:
         if allocation is None:
             return InstanceView(phase=None, held=bool(self.held))
         server = await stored(self.records.servers.server, allocation.server)
-        now = self.clock.wall()
-        since = WallSeconds(now - 10 * self.times.reading_too_old_s)
+        now = self.clock.monotonic()
+        since = MonotonicSeconds(now - 10 * self.times.reading_too_old_s)
         readings = await stored(self.records.readings.readings, server.name, since)
         open_now = await stored(
             partial(self.records.operations.operations, open_only=True, server=server.name)
@@ -182,7 +186,7 @@ class BareMetal:
         await stored(end)
 
     # --- deploying ---------------------------------------------------------------------------
-    async def _installed(self, request: InstanceRequest, until: WallSeconds) -> Answer:
+    async def _installed(self, request: InstanceRequest, until: MonotonicSeconds) -> Answer:
         allocation = await self._allocation(request.key)
         if allocation is not None and allocation.phase is Phase.ACTIVE:
             return await self.power(request, PowerAct.ON, until=until)
@@ -253,7 +257,7 @@ class BareMetal:
             raise InputError(ErrorCode.IMAGE_MISSING, f"image {image} is not imported")
         return record
 
-    async def _await_deployment(self, allocation: Allocation, until: WallSeconds) -> Answer:
+    async def _await_deployment(self, allocation: Allocation, until: MonotonicSeconds) -> Answer:
         """Its end, or at the deadline: success once the first boot was asked for."""
         operation = allocation.operation
         if operation is None:
@@ -268,14 +272,28 @@ class BareMetal:
                     ErrorCode.DEADLINE, "still installing; the installation goes on: ask again"
                 )
         elif record.status is not Status.DONE:
+            await self._note_failure(allocation.key)
             raise failure_of(record)
         await self._known(allocation)
         return Answer(text=f"running on {allocation.server}")
 
     async def _remembered_failure(self, key: InstanceKey) -> None:
         failure = await stored(self.records.allocations.failure, key)
-        if failure and self.clock.wall() - failure.at < self.times.failure_memory_s:
+        if failure and self._age(key, failure) < self.times.failure_memory_s:
             raise OperatorError(failure.code, failure.brief)
+
+    async def _note_failure(self, key: InstanceKey) -> None:
+        failure = await stored(self.records.allocations.failure, key)
+        if failure is not None:
+            self._age(key, failure)
+
+    def _age(self, key: InstanceKey, failure: Failure) -> float:
+        """From when it was first asked for on by the clock that nobody sets (invariant 8)."""
+        now, known = self.clock.monotonic(), self._failed.get(key)
+        if known is None or known[0] != failure.at:
+            known = (failure.at, now - max(0.0, self.clock.wall() - failure.at))
+            self._failed[key] = known
+        return now - known[1]
 
     # --- power -------------------------------------------------------------------------------
     async def _startable(
@@ -310,12 +328,12 @@ class BareMetal:
         await self._mark(allocation, networks=request.networks, needs_reseed=reseed)
 
     async def _stop(
-        self, request: InstanceRequest, allocation: Allocation | None, until: WallSeconds
+        self, request: InstanceRequest, allocation: Allocation | None, until: MonotonicSeconds
     ) -> Answer:
         if allocation is None or allocation.phase is Phase.ENDED:
             return Answer(text="nothing to stop")
         if not allocation.known_to_caller:
-            grace = WallSeconds(self.clock.wall() + self.times.stop_grace_s)
+            grace = MonotonicSeconds(self.clock.monotonic() + self.times.stop_grace_s)
             await self._mark(allocation, stop_grace_until=grace)
             return Answer(text="not installed yet: nothing was touched")
         if await self._is_off_in_quarantine(allocation):
@@ -332,7 +350,7 @@ class BareMetal:
         await self._done(record, until)
         return Answer(text="off, its port is in quarantine")
 
-    async def _deployment_ended(self, allocation: Allocation, until: WallSeconds) -> bool:
+    async def _deployment_ended(self, allocation: Allocation, until: MonotonicSeconds) -> bool:
         assert allocation.operation is not None
         await self.bell.wait(allocation.operation, CLOSED, until=until)
         record = await stored(self.records.operations.operation, allocation.operation)
@@ -341,7 +359,7 @@ class BareMetal:
     async def _is_off_in_quarantine(self, allocation: Allocation) -> bool:
         """What switched it off was not this command, so it is read, and not long ago."""
         server = await stored(self.records.servers.server, allocation.server)
-        is_young = abs(self.clock.wall() - server.power.at) <= self.times.reading_too_old_s
+        is_young = abs(self.clock.monotonic() - server.power.at) <= self.times.reading_too_old_s
         is_off = server.power.power is Power.OFF and is_young
         return server.state is State.QUARANTINED and is_off
 
@@ -354,17 +372,21 @@ class BareMetal:
         vlans: tuple[int, ...],
     ) -> OperationRecord:
         """What is wanted changes only where the operation could be opened."""
-        now = self.clock.wall()
+        commanded_at = self.clock.monotonic()
         operation = replace(new_operation(steps, request.who), parameters={"vlans": vlans})
         open_it = partial(
-            self.records.operations.open, allocation.server, operation, now=now, of=allocation.id
+            self.records.operations.open,
+            allocation.server,
+            operation,
+            now=self.clock.wall(),
+            of=allocation.id,
         )
         record = await stored(open_it)
         learned(operation=record.id, epoch=record.epoch)
-        await self._mark(allocation, wanted=wanted, commanded_at=now)
+        await self._mark(allocation, wanted=wanted, commanded_at=commanded_at)
         return record
 
-    async def _done(self, record: OperationRecord, until: WallSeconds) -> None:
+    async def _done(self, record: OperationRecord, until: MonotonicSeconds) -> None:
         await self.bell.wait(record.id, CLOSED, until=until)
         ended = await stored(self.records.operations.operation, record.id)
         if ended.status is Status.OPEN:

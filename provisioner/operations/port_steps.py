@@ -79,7 +79,7 @@ async def _place_one(work: Work, port: str, wanted: PortPlacement) -> str:
         try:
             return await _try_to_place(work, work.doors.ports, port, wanted)
         except TransientError:
-            if work.doors.clock.wall() + SWITCH_AGAIN_S >= work.until:
+            if work.doors.clock.monotonic() + SWITCH_AGAIN_S >= work.until:
                 raise
         await work.doors.clock.sleep(SWITCH_AGAIN_S)
 

@@ -14,7 +14,7 @@ from provisioner.ports.servers import Servers
 from provisioner.secret import Secret
 from provisioner.servers.model import Power, PowerReading, ServerRecord, State
 from provisioner.store.waiting import stored
-from provisioner.units import Seconds, ServerName, WallSeconds
+from provisioner.units import MonotonicSeconds, Seconds, ServerName
 
 log = logging.getLogger(__name__)
 
@@ -132,14 +132,14 @@ class PowerLoop:
             if self._conversations.is_taken(server):
                 return None
             self._read_at[server.name] = self._clock.monotonic()
-            at = self._clock.wall()
+            at = self._clock.monotonic()
             if isinstance(password, OperatorError):
                 return _unknown(at, str(password))
             try:
                 async with self._conversations.to(
                     server, password, source=SOURCE, quiet=True
                 ) as talk:
-                    return await talk.power(until=WallSeconds(at + LOOK_LIMIT_S))
+                    return await talk.power(until=MonotonicSeconds(at + LOOK_LIMIT_S))
             except RackwrightError as error:
                 why = str(error)
             except Exception as error:  # one controller's answer must not end the loop of all
@@ -168,7 +168,7 @@ class PowerLoop:
             log.warning("is not switched off: %s", error, extra={"server": server.name})
 
 
-def _unknown(at: WallSeconds, why: str) -> PowerReading:
+def _unknown(at: MonotonicSeconds, why: str) -> PowerReading:
     return PowerReading(power=Power.UNKNOWN, at=at, source=SOURCE, why=why)
 
 

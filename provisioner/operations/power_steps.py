@@ -15,7 +15,7 @@ from provisioner.operations.talk import talk
 from provisioner.ports.controllers import BootDevice
 from provisioner.servers.model import Placement, Power, PowerReading
 from provisioner.store.waiting import stored
-from provisioner.units import OperationId, Seconds, WallSeconds
+from provisioner.units import MonotonicSeconds, OperationId, Seconds
 
 FENCE = "fence"
 """Arrival: off is confirmed, or the port is shut; `delete` waits for it."""
@@ -31,7 +31,7 @@ async def remember(work: Work, reading: PowerReading) -> Mapping[str, Any]:
     if work.allocation is not None and reading.power is Power.OFF and work.allocation.ended_at:
         mark = partial(work.doors.records.allocations.mark, work.allocation.id, off_confirmed=True)
         await stored(mark)
-    return {"power": reading.power, "at": reading.at}
+    return {"power": reading.power, "at": work.doors.clock.wall()}
 
 
 async def _off(work: Work) -> Mapping[str, Any]:
@@ -48,7 +48,7 @@ async def _agent_off(work: Work) -> Mapping[str, Any]:
     clock = work.doors.clock
     async with talk(work) as controller:
         reading = await controller.power()
-        while reading.power is not Power.OFF and clock.wall() < work.begun + AGENT_ENDS_S:
+        while reading.power is not Power.OFF and clock.monotonic() < work.begun + AGENT_ENDS_S:
             await clock.sleep(LOOK_S)
             reading = await controller.power()
         reading = await controller.reach_off(until=work.until)
@@ -78,7 +78,7 @@ async def _off_for_good(work: Work) -> Mapping[str, Any]:
 
 async def _fence(work: Work) -> Mapping[str, Any]:
     """Off, else cut off: whichever is sure first; `delete` is answered after it."""
-    until = WallSeconds(min(work.until, work.begun + FENCE_S))
+    until = MonotonicSeconds(min(work.until, work.begun + FENCE_S))
     try:
         async with talk(work, turn_by=until) as controller:
             reading = await controller.reach_off(until=until)
@@ -121,7 +121,7 @@ async def _on(work: Work, device: BootDevice = BootDevice.DISK) -> Mapping[str, 
     await stored(work.doors.records.servers.note_readings, {work.server.name: reading})
     return {
         "power": reading.power,
-        "at": reading.at,
+        "at": work.doors.clock.wall(),
         "console": stream is not None,
         "console_offset": len(before),
     }

@@ -9,14 +9,14 @@ from provisioner.operations.doors import Work
 from provisioner.operations.steps import Step, StepList
 from provisioner.operations.talk import talk
 from provisioner.servers.states import Intent
-from provisioner.units import Seconds, WallSeconds
+from provisioner.units import MonotonicSeconds, Seconds
 
 PATIENCE_S = 90.0
 
 
 async def _off_or_unknown(work: Work) -> Mapping[str, Any]:
     """Off, or the word that nobody knows: then the port is shut."""
-    until = WallSeconds(work.doors.clock.wall() + PATIENCE_S)
+    until = MonotonicSeconds(work.doors.clock.monotonic() + PATIENCE_S)
     try:
         async with talk(work, turn_by=until) as controller:
             reading = await controller.reach_off(until=until)

@@ -27,7 +27,7 @@ from provisioner.operations.steps import StepList
 from provisioner.ports.clock import Clock
 from provisioner.servers.model import ServerRecord
 from provisioner.servers.operation import Effect, NewOperation, OperationRecord, Status
-from provisioner.units import Seconds, ServerName, WallSeconds
+from provisioner.units import MonotonicSeconds, Seconds, ServerName, WallSeconds
 
 Rehearse = Callable[[ServerRecord, NewOperation, StepList], Awaitable[tuple[PlannedStep, ...]]]
 
@@ -83,7 +83,7 @@ class Rehearsal:
         planned = []
         for step in steps.steps:
             calls.now = []
-            begun = clock.wall()
+            begun = clock.monotonic()
             work = Work(
                 doors=doors,
                 operation=record,
@@ -91,13 +91,19 @@ class Rehearsal:
                 allocation=None,  # operators' lists are no instance's
                 step=step.name,
                 begun=begun,
-                until=WallSeconds(begun + step.limit + step.waits(self.site.times)),
+                until=MonotonicSeconds(begun + step.limit + step.waits(self.site.times)),
                 found=dict(ideal.found),
             )
             result: dict[str, Any] = dict(await step.act(work))
             ideal.found[step.name] = result
             ideal.done(
-                Effect(step=step.name, begun=begun, again=False, done=clock.wall(), result=result)
+                Effect(
+                    step=step.name,
+                    begun=WallSeconds(begun),
+                    again=False,
+                    done=clock.wall(),
+                    result=result,
+                )
             )
             planned.append(PlannedStep(name=step.name, calls=tuple(calls.now)))
         return tuple(planned)

@@ -14,7 +14,7 @@ from provisioner.operations.talk import talk
 from provisioner.servers.model import Power
 from provisioner.servers.states import Intent
 from provisioner.store.waiting import stored
-from provisioner.units import Seconds, WallSeconds
+from provisioner.units import MonotonicSeconds, Seconds
 
 log = logging.getLogger(__name__)
 
@@ -30,13 +30,12 @@ async def _secrets(work: Work) -> Mapping[str, Any]:
 async def _rest(work: Work) -> Mapping[str, Any]:
     """Off between two owners for as long as is set: memory loses its content."""
     times = work.doors.site.times
-    since = work.found[power_steps.OFF_FOR_GOOD.name]["at"]
     hold = max(times.wipe_off_s, times.release_hold_s)
-    left = since + hold - work.doors.clock.wall()
+    left = work.begun + hold - work.doors.clock.monotonic()
     if left > 0:
         await work.doors.clock.sleep(Seconds(left))
     await _ramdisk(work)
-    off_s = round(work.doors.clock.wall() - since)
+    off_s = round(work.doors.clock.monotonic() - work.begun)
     await _still_off(work)
     return {"off_s": off_s}
 
@@ -53,7 +52,7 @@ async def _ramdisk(work: Work) -> None:
         try:
             work.doors.site.ramdisk()
         except OperatorError as error:
-            if work.doors.clock.wall() + LOOK_AGAIN_S + STILL_OFF_S >= work.until:
+            if work.doors.clock.monotonic() + LOOK_AGAIN_S + STILL_OFF_S >= work.until:
                 raise
             if not waited:
                 log.warning("a wipe waits: %s", error, extra={"server": work.server.name})
@@ -72,13 +71,13 @@ async def _still_off(work: Work) -> None:
     Raises:
         OperatorError: POWER_NOT_REACHED: it was switched on meanwhile, or nobody can say.
     """
-    until = WallSeconds(min(work.until, work.doors.clock.wall() + STILL_OFF_S))
+    until = MonotonicSeconds(min(work.until, work.doors.clock.monotonic() + STILL_OFF_S))
     while True:
         async with talk(work) as controller:
             reading = await controller.power(until=until)
         if reading.power is Power.OFF:
             return
-        if reading.power is Power.ON or work.doors.clock.wall() + LOOK_AGAIN_S >= until:
+        if reading.power is Power.ON or work.doors.clock.monotonic() + LOOK_AGAIN_S >= until:
             raise OperatorError(
                 ErrorCode.POWER_NOT_REACHED,
                 f"{work.server.name} had to rest without power and is {reading.power}",

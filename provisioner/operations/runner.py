@@ -35,7 +35,7 @@ from provisioner.servers.operation import (
 )
 from provisioner.servers.states import Ending
 from provisioner.store.waiting import stored
-from provisioner.units import OperationId, Seconds, WallSeconds
+from provisioner.units import MonotonicSeconds, OperationId, Seconds, WallSeconds
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -75,7 +75,7 @@ class Runner:
     doors: Doors
     steps: Mapping[str, Step]
     follow: Follow
-    started: WallSeconds
+    started: MonotonicSeconds
     grace_s: float = 120.0
     watch: Watch | None = None
 
@@ -135,17 +135,19 @@ class Runner:
         if effect.done is None:
             work = await self._work(record, step, effect)
             log.info("step %s begins", step.name)
-            async with asyncio.timeout(max(0.0, work.until - clock.wall()) + LAST_WORD_S):
+            async with asyncio.timeout(max(0.0, work.until - clock.monotonic()) + LAST_WORD_S):
                 found = await step.act(work)
-            finish = partial(records.effects.finish, operation, step.name, found, now=clock.wall())
+            took_s = clock.monotonic() - work.begun
+            done = WallSeconds(effect.begun + took_s)
+            finish = partial(records.effects.finish, operation, step.name, found, now=done)
             await self._patiently(finish)
-            self._note_stage(record, step.name, DONE, clock.wall() - effect.begun)
+            self._note_stage(record, step.name, DONE, took_s)
         if step.name == record.steps[-1]:
             await self._end(operation, Outcome(ending=Ending.DONE))
         return DONE
 
     async def _work(self, record: OperationRecord, step: Step, effect: Effect) -> Work:
-        records = self.doors.records
+        records, begun = self.doors.records, self._begun(effect)
         allocation = None
         if record.allocation is not None:
             allocation = await stored(records.allocations.by_id, record.allocation)
@@ -161,17 +163,23 @@ class Runner:
             server=await stored(records.servers.server, record.server),
             allocation=allocation,
             step=step.name,
-            begun=effect.begun,
-            until=self._until(step, effect),
+            begun=begun,
+            until=self._until(step, begun),
             again=effect.again,
             found={
                 each.step: each.result for each in await stored(records.effects.effects, record.id)
             },
         )
 
-    def _until(self, step: Step, effect: Effect) -> WallSeconds:
+    def _begun(self, effect: Effect) -> MonotonicSeconds:
+        """On the clock that nobody sets (invariant 8); the wall clock only spans a restart."""
+        clock = self.doors.clock
+        passed = max(0.0, clock.wall() - effect.begun) if effect.again else 0.0
+        return MonotonicSeconds(clock.monotonic() - passed)
+
+    def _until(self, step: Step, begun: MonotonicSeconds) -> MonotonicSeconds:
         limit = step.limit + step.waits(self.doors.site.times)
-        return WallSeconds(max(effect.begun + limit, self.started + self.grace_s))
+        return MonotonicSeconds(max(begun + limit, self.started + self.grace_s))
 
     async def _outcome(self, operation: OperationId, name: str, error: RackwrightError) -> Outcome:
         begun = await stored(self.doors.records.effects.effects, operation)

@@ -7,11 +7,13 @@ from provisioner.errors import ErrorCode, OperatorError
 from provisioner.operations.conversation import Conversation
 from provisioner.operations.doors import Work
 from provisioner.store.waiting import stored
-from provisioner.units import WallSeconds
+from provisioner.units import MonotonicSeconds
 
 
 @asynccontextmanager
-async def talk(work: Work, *, turn_by: WallSeconds | None = None) -> AsyncIterator[Conversation]:
+async def talk(
+    work: Work, *, turn_by: MonotonicSeconds | None = None
+) -> AsyncIterator[Conversation]:
     """One conversation; the controller's identity is compared at its first call (13).
 
     Args:

@@ -6,7 +6,7 @@ from provisioner.servers.allocation import Allocation, InstanceView, Phase
 from provisioner.servers.model import Power, PowerReading, ServerRecord, State
 from provisioner.servers.operation import OperationRecord
 from provisioner.servers.states import Intent
-from provisioner.units import WallSeconds
+from provisioner.units import MonotonicSeconds
 
 OFF_READINGS = 3
 OFF_SPAN_S = 30.0
@@ -22,7 +22,7 @@ def view_of(
     *,
     failed: bool,
     held: bool,
-    now: WallSeconds,
+    now: MonotonicSeconds,
     too_old_s: float,
 ) -> InstanceView:
     """What is known of an instance at this moment.

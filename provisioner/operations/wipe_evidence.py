@@ -83,13 +83,10 @@ def _reason(work: Work) -> Reason:
 
 
 def _times(effects: dict[str, Effect]) -> Times:
-    off = max(
-        (effects[name] for name in ("off-for-good", "off") if name in effects),
-        key=lambda each: each.begun,
-    )
-    on = effects["on-to-network"]
+    on, rested = effects["on-to-network"], effects["rest"].result["off_s"]
     return Times(
-        off=Span(begun=WallSeconds(off.result["at"]), ended=on.begun),
+        # as long as was measured while nobody could set the clock, and no longer
+        off=Span(begun=WallSeconds(on.begun - rested), ended=on.begun),
         marked=_span(effects["mark"]),
         erased=_span(effects["erase"]),
         verified=_span(effects["verify"]),

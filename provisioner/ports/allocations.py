@@ -5,7 +5,14 @@ from typing import Any, Protocol
 
 from provisioner.servers.allocation import Allocation, Failure, InstanceKey, InstanceRequest
 from provisioner.servers.operation import NewOperation
-from provisioner.units import AllocationId, ImageName, OperationId, ServerName, WallSeconds
+from provisioner.units import (
+    AllocationId,
+    ImageName,
+    MonotonicSeconds,
+    OperationId,
+    ServerName,
+    WallSeconds,
+)
 
 
 class HandOver(Protocol):
@@ -28,7 +35,7 @@ class Allocations(Protocol):
         ...
 
     def reserve(
-        self, request: InstanceRequest, *, until: WallSeconds, now: WallSeconds
+        self, request: InstanceRequest, *, until: MonotonicSeconds, now: WallSeconds
     ) -> Allocation:
         """The first free server of the pool by name, or the one already kept.
 

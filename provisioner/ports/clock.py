@@ -9,11 +9,15 @@ class Clock(Protocol):
     """Time, so that tests own it."""
 
     def wall(self) -> WallSeconds:
-        """For records and for deadlines that outlive the process."""
+        """For records that people read; it may be set, forward and back, at any moment."""
         ...
 
     def monotonic(self) -> MonotonicSeconds:
-        """For durations within this process."""
+        """For durations, ages and deadlines: never set, never back within this process.
+
+        Counted from what the wall clock said when the process began, so that what is stored
+        of it can still be compared after a restart, as well as the wall clock then allows.
+        """
         ...
 
     async def sleep(self, duration: Seconds) -> None:

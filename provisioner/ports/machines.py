@@ -6,7 +6,7 @@ from typing import Protocol
 
 from provisioner.ports.controllers import PowerAct
 from provisioner.servers.allocation import InstanceKey, InstanceRequest, InstanceView
-from provisioner.units import MacAddress, ServerName, WallSeconds
+from provisioner.units import MacAddress, MonotonicSeconds, ServerName
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,15 +35,17 @@ class Machines(Protocol):
         """Keep a server for this instance; asking again gives the same one."""
         ...
 
-    async def deploy(self, request: InstanceRequest, *, until: WallSeconds) -> Answer:
+    async def deploy(self, request: InstanceRequest, *, until: MonotonicSeconds) -> Answer:
         """Install and start; attach to a running deployment; start an installed instance."""
         ...
 
-    async def power(self, request: InstanceRequest, act: PowerAct, *, until: WallSeconds) -> Answer:
+    async def power(
+        self, request: InstanceRequest, act: PowerAct, *, until: MonotonicSeconds
+    ) -> Answer:
         """ON is start, OFF is stop (graceful first), CYCLE is reboot."""
         ...
 
-    async def release(self, key: InstanceKey, who: str, *, until: WallSeconds) -> Answer:
+    async def release(self, key: InstanceKey, who: str, *, until: MonotonicSeconds) -> Answer:
         """End the allocation for good; success also where there is none."""
         ...
 

@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 from provisioner.secret import Secret
 from provisioner.servers.model import PowerReading, ServerRecord
-from provisioner.units import ServerName, WallSeconds
+from provisioner.units import MonotonicSeconds, ServerName
 
 
 class Servers(Protocol):
@@ -43,6 +43,6 @@ class Servers(Protocol):
 class Readings(Protocol):
     """Power as it was read, newest last."""
 
-    def readings(self, name: ServerName, since: WallSeconds) -> tuple[PowerReading, ...]:
+    def readings(self, name: ServerName, since: MonotonicSeconds) -> tuple[PowerReading, ...]:
         """All newer than `since`, oldest first."""
         ...

@@ -11,6 +11,7 @@ from provisioner.units import (
     ImageName,
     InstanceId,
     MacAddress,
+    MonotonicSeconds,
     OperationId,
     PoolName,
     ServerName,
@@ -135,12 +136,12 @@ class Allocation:
     created_at: WallSeconds
     image: ImageName | None = None
     networks: tuple[TenantNetwork, ...] = ()
-    reserved_until: WallSeconds | None = None
+    reserved_until: MonotonicSeconds | None = None
     known_to_caller: bool = False
     first_boot_asked: bool = False
     ever_powered: bool = False
-    commanded_at: WallSeconds | None = None
-    stop_grace_until: WallSeconds | None = None
+    commanded_at: MonotonicSeconds | None = None
+    stop_grace_until: MonotonicSeconds | None = None
     operation: OperationId | None = None
     ended_at: WallSeconds | None = None
     end_reason: str = ""

@@ -26,7 +26,7 @@ from provisioner.servers.model import (
     State,
 )
 from provisioner.strict import between, matching, read
-from provisioner.units import Epoch, MacAddress, PoolName, ServerName, WallSeconds
+from provisioner.units import Epoch, MacAddress, MonotonicSeconds, PoolName, ServerName
 
 NAME: Final = r"[a-z0-9][a-z0-9-]{0,62}"
 Name = Annotated[str, matching(NAME, "a name ([a-z0-9][a-z0-9-]{0,62})")]
@@ -101,7 +101,7 @@ class ServerEntry:
         if self.root_disk == RootDiskRule():
             yield "root_disk: at least one property is expected"
 
-    def record(self, now: WallSeconds) -> ServerRecord:
+    def record(self, now: MonotonicSeconds) -> ServerRecord:
         """What is remembered of it before anybody has spoken to its controller."""
         controller = self.controller
         return ServerRecord(

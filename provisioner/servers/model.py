@@ -8,6 +8,7 @@ from provisioner.units import (
     Epoch,
     ImageName,
     MacAddress,
+    MonotonicSeconds,
     PoolName,
     ServerName,
     Vlan,
@@ -105,7 +106,7 @@ class PowerReading:
     """
 
     power: Power
-    at: WallSeconds
+    at: MonotonicSeconds
     source: str
     why: str = ""
 

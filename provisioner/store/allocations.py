@@ -16,7 +16,7 @@ from provisioner.store import moves, rows
 from provisioner.store.codec import plain
 from provisioner.store.tables import ALLOCATION, OPERATION, POOL, TOMBSTONE
 from provisioner.store.transactions import Transactions
-from provisioner.units import AllocationId, ImageName, ServerName, WallSeconds
+from provisioner.units import AllocationId, ImageName, MonotonicSeconds, ServerName, WallSeconds
 
 MARKS = frozenset(
     {
@@ -74,7 +74,7 @@ class SqlAllocations:
             return tuple(rows.allocation_of(row) for row in found)
 
     def reserve(
-        self, request: InstanceRequest, *, until: WallSeconds, now: WallSeconds
+        self, request: InstanceRequest, *, until: MonotonicSeconds, now: WallSeconds
     ) -> Allocation:
         """The first free server of the pool by name, or the one already kept (until then)."""
         with self._transactions.write(hands_out=True) as connection:

@@ -8,7 +8,7 @@ from provisioner.servers.model import OVERTAKEN_S, PowerReading
 from provisioner.store.codec import fill, plain
 from provisioner.store.tables import READING, SERVER
 from provisioner.store.transactions import Transactions
-from provisioner.units import ServerName, WallSeconds
+from provisioner.units import MonotonicSeconds, ServerName
 
 KEPT_S = 3600.0
 
@@ -19,7 +19,7 @@ class SqlReadings:
     def __init__(self, transactions: Transactions) -> None:
         self._transactions = transactions
 
-    def readings(self, name: ServerName, since: WallSeconds) -> tuple[PowerReading, ...]:
+    def readings(self, name: ServerName, since: MonotonicSeconds) -> tuple[PowerReading, ...]:
         """All newer than `since`, in the order they were noted."""
         query = (
             sa.select(READING)

@@ -23,18 +23,18 @@ class FakeClock:
     """
 
     def __init__(self, wall: float = 1_800_000_000.0, *, settle_s: float = 0.0) -> None:
-        self._wall, self._passed, self._settle_s = wall, 0.0, settle_s
+        self._began, self._set, self._passed, self._settle_s = wall, 0.0, 0.0, settle_s
         self._sleepers: list[tuple[float, int, asyncio.Future[None]]] = []
         self._order = itertools.count()
         self._pacer: asyncio.Task[None] | None = None
 
     def wall(self) -> WallSeconds:
-        """Where it began, and what passed since."""
-        return WallSeconds(self._wall + self._passed)
+        """Where it began, what passed since, and how far it was set."""
+        return WallSeconds(self._began + self._passed + self._set)
 
     def monotonic(self) -> MonotonicSeconds:
-        """What passed since it was made."""
-        return MonotonicSeconds(self._passed)
+        """Where it began, and what passed since."""
+        return MonotonicSeconds(self._began + self._passed)
 
     def advance(self, duration: float) -> None:
         """Let time pass by hand, for code that does not sleep; sleepers wake when next run."""
@@ -42,7 +42,7 @@ class FakeClock:
 
     def step_wall(self, duration: float) -> None:
         """Set the wall clock forward or back, as an administrator may."""
-        self._wall += duration
+        self._set += duration
 
     async def sleep(self, duration: Seconds) -> None:
         """Return when all that sleeps less has woken and done its work."""

@@ -100,7 +100,7 @@ class MemoryDesk:
         if name in self.kept:
             raise ConflictError(ErrorCode.SERVER_EXISTS, f"{name} is enrolled already")
         if not dry_run:
-            self.kept[name] = entry.record(self.clock.wall())
+            self.kept[name] = entry.record(self.clock.monotonic())
             self.passwords[name] = password
         return self._opened(name, Intent.VERIFY, by, dry_run=dry_run)
 

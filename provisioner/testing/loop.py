@@ -73,15 +73,19 @@ class VirtualClock:
     """
 
     def __init__(self, loop: VirtualLoop, wall: float = 1_800_000_000.0) -> None:
-        self._loop, self._wall = loop, wall
+        self._loop, self._began, self._set = loop, wall, 0.0
 
     def wall(self) -> WallSeconds:
-        """Where it began, and what was waited since."""
-        return WallSeconds(self._wall + self._loop.time())
+        """Where it began, what was waited since, and how far it was set."""
+        return WallSeconds(self._began + self._loop.time() + self._set)
 
     def monotonic(self) -> MonotonicSeconds:
-        """What was waited."""
-        return MonotonicSeconds(self._loop.time())
+        """Where it began, and what was waited since."""
+        return MonotonicSeconds(self._began + self._loop.time())
+
+    def step_wall(self, duration: float) -> None:
+        """Set the wall clock forward or back, as an administrator may."""
+        self._set += duration
 
     async def sleep(self, duration: Seconds) -> None:
         """At once for the test, in its turn for the loop."""

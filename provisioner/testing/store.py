@@ -51,6 +51,7 @@ from provisioner.units import (
     ImageName,
     InstanceId,
     MacAddress,
+    MonotonicSeconds,
     OperationId,
     PoolName,
     Seconds,
@@ -151,7 +152,7 @@ def new_server(name: str, *, pool: str = "a") -> ServerRecord:
         state=State.ENROLLED,
         epoch=Epoch(0),
         dirty=False,
-        power=PowerReading(power=Power.UNKNOWN, at=WallSeconds(0.0), source="enrolment"),
+        power=PowerReading(power=Power.UNKNOWN, at=MonotonicSeconds(0.0), source="enrolment"),
         firmware=FirmwareMode.UEFI,
         controller=ControllerAddress(
             protocol=ControllerProtocol.REDFISH,

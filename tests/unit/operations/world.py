@@ -223,7 +223,7 @@ class World:
             site=self.site,
         )
         self.runner = Runner(
-            doors=self.doors, steps=STEPS, follow=follow, started=self.clock.wall()
+            doors=self.doors, steps=STEPS, follow=follow, started=self.clock.monotonic()
         )
         self.bare_metal = BareMetal(
             records=self.records,
@@ -340,9 +340,9 @@ class World:
         """Let the service live until something is so."""
 
         async def wait():
-            by = self.clock.wall() + within
+            by = self.clock.monotonic() + within
             while not is_so():
-                assert self.clock.wall() < by, "it never came"
+                assert self.clock.monotonic() < by, "it never came"
                 await self.clock.sleep(1.0)
 
         self.live(wait())
@@ -351,7 +351,7 @@ class World:
         self.live(self.clock.sleep(seconds))
 
     def within(self, seconds):
-        return self.clock.wall() + seconds
+        return self.clock.monotonic() + seconds
 
     def open(self, steps, name="s1", **parameters):
         """An operator's operation."""
@@ -364,7 +364,7 @@ class World:
         return allocation.operation
 
     def ask_for_release(self, request: InstanceRequest = REQUEST):
-        self.do(self.bare_metal.release(request.key, "lab: delete", until=self.clock.wall()))
+        self.do(self.bare_metal.release(request.key, "lab: delete", until=self.clock.monotonic()))
         return self.open_now("s1").id
 
     def power(self, act, request=REQUEST, within=1800.0):
