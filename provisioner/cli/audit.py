@@ -5,6 +5,7 @@ from urllib.parse import urlencode
 import click
 
 from provisioner.cli.moments import SINCE
+from provisioner.cli.names import Name
 from provisioner.cli.output import JSON, moment, show_json, show_table
 from provisioner.cli.session import Session, asks
 
@@ -15,7 +16,9 @@ def audit() -> None:
 
 
 @audit.command("list")
-@click.option("--server", help="Only acts on this server, its operations, and of who had it.")
+@click.option(
+    "--server", type=Name(), help="Only acts on this server, its operations, and of who had it."
+)
 @SINCE
 @click.option("--most", type=int, default=100, show_default=True, help="At most so many.")
 @asks

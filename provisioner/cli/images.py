@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 import click
 
+from provisioner.cli.names import Name, shown
 from provisioner.cli.output import JSON, amount, moment, show_json, show_record, show_table
 from provisioner.cli.progress import reporting
 from provisioner.cli.record import Reached, evidence_option, write_record
@@ -43,7 +44,7 @@ def list_images(session: Session, output: str) -> None:
 
 
 @image.command()
-@click.argument("name")
+@click.argument("name", type=Name())
 @asks
 @click.pass_obj
 def show(session: Session, name: str, output: str) -> None:
@@ -57,7 +58,7 @@ def show(session: Session, name: str, output: str) -> None:
 
 @image.command("import")
 @click.argument("source", type=FILE)
-@click.option("--name", required=True, help="What pools call it.")
+@click.option("--name", type=Name(), required=True, help="What pools call it.")
 @evidence_option
 @asks
 @click.pass_obj
@@ -100,7 +101,8 @@ def build(session: Session, what: str, out: Path, cache: Path | None, output: st
     images = session.callbacks.images
     if what not in images.buildable:
         known = ", ".join(images.buildable)
-        raise InputError(ErrorCode.IMAGE_UNKNOWN, f"{what!r} cannot be built; known are {known}")
+        text = f"{shown(what)} cannot be built; known are {known}"
+        raise InputError(ErrorCode.IMAGE_UNKNOWN, text)
     images.build_image(what, out, cache or default_cache(), _say)
     if output == JSON:
         show_json({"version": 1, "image": what, "file": str(out)})

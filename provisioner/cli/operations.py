@@ -9,10 +9,11 @@ import click
 
 from provisioner.cli.changes import How, change, changes
 from provisioner.cli.follow import follow as follow_operation
+from provisioner.cli.names import Identifier, Name
 from provisioner.cli.output import JSON, amount, moment, show_json, show_record, show_table
 from provisioner.cli.session import FILE, Session, asks, write_bytes
 
-ID: Final = click.argument("identifier", metavar="ID")
+ID: Final = click.argument("identifier", metavar="ID", type=Identifier())
 
 
 @click.group()
@@ -22,7 +23,7 @@ def operation() -> None:
 
 @operation.command("list")
 @click.option("--open", "open_only", is_flag=True, help="Only those that have not ended.")
-@click.option("--server", help="Only those of this server.")
+@click.option("--server", type=Name(), help="Only those of this server.")
 @click.option("--most", type=int, default=100, show_default=True, help="At most so many.")
 @asks
 @click.pass_obj

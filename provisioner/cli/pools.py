@@ -6,6 +6,7 @@ from urllib.parse import quote
 
 import click
 
+from provisioner.cli.names import Name
 from provisioner.cli.output import JSON, show_json, show_record, show_table
 from provisioner.cli.record import Reached, evidence_option, write_record
 from provisioner.cli.session import Session, asks
@@ -33,7 +34,7 @@ def list_pools(session: Session, output: str) -> None:
 
 
 @pool.command()
-@click.argument("name")
+@click.argument("name", type=Name())
 @asks
 @click.pass_obj
 def show(session: Session, name: str, output: str) -> None:
@@ -42,7 +43,7 @@ def show(session: Session, name: str, output: str) -> None:
 
 
 @pool.command()
-@click.argument("name")
+@click.argument("name", type=Name())
 @click.option(
     "--image",
     "images",

@@ -9,6 +9,7 @@ import click
 from provisioner.cli.changes import How, change, changes
 from provisioner.cli.enrolment import enrol
 from provisioner.cli.moments import SINCE
+from provisioner.cli.names import Name
 from provisioner.cli.output import (
     JSON,
     amount,
@@ -19,7 +20,7 @@ from provisioner.cli.output import (
 )
 from provisioner.cli.session import Session, asks
 
-NAME: Final = click.argument("name")
+NAME: Final = click.argument("name", type=Name())
 REASON: Final = click.option("--reason", required=True, help="Stays on record with your name.")
 
 
@@ -32,7 +33,7 @@ server.add_command(enrol)
 
 
 @server.command("list")
-@click.option("--pool", help="Only servers of this pool.")
+@click.option("--pool", type=Name(), help="Only servers of this pool.")
 @click.option("--state", help="Only servers in this state.")
 @asks
 @click.pass_obj

@@ -4,6 +4,7 @@ from typing import Final
 
 import click
 
+from provisioner.cli.names import Name
 from provisioner.cli.output import JSON, show_json
 from provisioner.cli.session import Session, config_option, output_option
 
@@ -30,7 +31,7 @@ def init(context: click.Context, output: str) -> None:
 
 
 @init.command()
-@click.argument("name")
+@click.argument("name", type=Name())
 @click.argument("role", type=click.Choice(ROLES))
 @config_option
 @output_option

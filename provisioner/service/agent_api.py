@@ -32,7 +32,7 @@ from provisioner.service.agent_bodies import (
 from provisioner.service.body import read_json
 from provisioner.service.progress import ProgressBook
 from provisioner.service.rate import Rate
-from provisioner.service.replies import HANDLERS
+from provisioner.service.replies import application
 from provisioner.store.waiting import stored
 from provisioner.units import OperationId, Seconds
 
@@ -101,16 +101,15 @@ class AgentApi:
 
     def app(self) -> Starlette:
         """The application; to be served over TLS only."""
-        return Starlette(
-            routes=[
+        return application(
+            [
                 Route("/agent/v1/hello", self._hello, methods=["POST"]),
                 Route("/agent/v1/order", self._order, methods=["GET"]),
                 Route("/agent/v1/progress", self._progress, methods=["POST"]),
                 Route("/agent/v1/result", self._result, methods=["POST"]),
                 Route("/agent/v1/journal", self._journal, methods=["POST"]),
                 Route("/agent/v1/seed", self._seed, methods=["GET"]),
-            ],
-            exception_handlers=HANDLERS,
+            ]
         )
 
     async def _boot(self, request: Request) -> Boot:

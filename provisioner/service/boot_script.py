@@ -26,7 +26,7 @@ from provisioner.secret import Secret
 from provisioner.servers.operation import Boot
 from provisioner.service.agent_api import ALARM, Rings
 from provisioner.service.rate import Rate
-from provisioner.service.replies import HANDLERS
+from provisioner.service.replies import application
 from provisioner.store.waiting import stored
 
 PATH: Final = "/boot/ipxe"
@@ -64,9 +64,7 @@ class BootScripts:
 
     def app(self) -> Starlette:
         """The application; plain HTTP, and nothing else on its port."""
-        return Starlette(
-            routes=[Route(PATH, self._ipxe, methods=["GET"])], exception_handlers=HANDLERS
-        )
+        return application([Route(PATH, self._ipxe, methods=["GET"])])
 
     async def _ipxe(self, request: Request) -> Response:
         source = request.client.host if request.client else ""

@@ -21,7 +21,7 @@ from provisioner.ports.clock import Clock
 from provisioner.service.body import read_body
 from provisioner.service.metrics import Metrics
 from provisioner.service.peers import peer_uid
-from provisioner.service.replies import HANDLERS, status_of
+from provisioner.service.replies import application, status_of
 from provisioner.units import SiteName
 
 log = logging.getLogger(__name__)
@@ -63,9 +63,7 @@ class Extension:
 
     def app(self) -> Starlette:
         """The application; needs `UnixPeer` as its connections' protocol."""
-        return Starlette(
-            routes=[Route(PATH, self._verb, methods=["POST"])], exception_handlers=HANDLERS
-        )
+        return application([Route(PATH, self._verb, methods=["POST"])])
 
     async def _verb(self, request: Request) -> Response:
         began = self.clock.monotonic()

@@ -9,7 +9,6 @@ from provisioner.service.routes import Parameter, Route
 from provisioner.service.shape import schema
 
 API_VERSION: Final = "1.0.0"
-_KINDS: Final = {str: "string", int: "integer", float: "number", bool: "boolean"}
 ERRORS: Final = {
     "400": "The request itself is wrong.",
     "403": "Not known, or not in this role.",
@@ -79,5 +78,5 @@ def _path_parameter(name: str) -> dict[str, Any]:
 
 
 def _query_parameter(name: str, parameter: Parameter) -> dict[str, Any]:
-    kind = {"type": _KINDS[parameter.kind]}
+    kind = schema(parameter.kind, {})
     return {"name": name, "in": "query", "description": parameter.text, "schema": kind}

@@ -8,7 +8,7 @@ from provisioner.operations.desk import Desk
 from provisioner.ports.clock import Clock
 from provisioner.service.identity import Identify
 from provisioner.service.metrics import Metrics
-from provisioner.service.replies import HANDLERS
+from provisioner.service.replies import application
 from provisioner.service.routes import Route, endpoints
 from provisioner.service.routes_catalogue import catalogue_routes
 from provisioner.service.routes_operations import operation_routes
@@ -21,8 +21,8 @@ def operator_table(
 ) -> tuple[Route, ...]:
     """All that an operator can ask."""
     routes = (
-        *server_routes(desk.servers),
-        *operation_routes(desk.operations, clock, stopping),
+        *server_routes(desk.servers, desk.catalogue),
+        *operation_routes(desk, clock, stopping),
         *catalogue_routes(desk.catalogue),
         *record_routes(desk, metrics),
     )
@@ -31,4 +31,4 @@ def operator_table(
 
 def operator_app(table: tuple[Route, ...], identify: Identify) -> Starlette:
     """The application of one listener: on the Unix socket by peer, over HTTPS by token."""
-    return Starlette(routes=endpoints(table, identify), exception_handlers=HANDLERS)
+    return application(endpoints(table, identify))

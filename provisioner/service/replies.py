@@ -1,11 +1,14 @@
 """Errors as answers: one model on every route of every JSON listener."""
 
 import logging
+from collections.abc import Sequence
 from typing import Any, Final
 
+from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute
 from starlette.types import ExceptionHandler
 
 from provisioner.errors import ErrorCode, InputError, Kind, RackwrightError
@@ -90,9 +93,15 @@ async def _bug(_request: Request, _error: Exception) -> Response:
     return reply_of(RackwrightError(ErrorCode.INTERNAL, "an error in the service; see its log"))
 
 
+def application(routes: Sequence[BaseRoute]) -> Starlette:
+    """Of a listener that answers in JSON: a path is that path, and nobody is sent elsewhere."""
+    made = Starlette(routes=routes, exception_handlers=HANDLERS)
+    made.router.redirect_slashes = False
+    return made
+
+
 HANDLERS: Final[dict[Any, ExceptionHandler]] = {
     RackwrightError: _ours,
     HTTPException: _of_the_framework,
     Exception: _bug,
 }
-"""For every application of ours that answers in JSON."""

@@ -5,6 +5,7 @@ The OpenAPI document is made of the same table, so neither can say what the othe
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Any, Final
 
 from starlette.requests import Request
@@ -46,11 +47,17 @@ class Parameter:
     """One key of a query.
 
     Attributes:
-        kind: str, int, float or bool.
+        kind: str, int, float, bool, or an enumeration.
     """
 
     kind: type
     text: str
+
+    def expected(self) -> str:
+        """In words."""
+        if issubclass(self.kind, Enum):
+            return f"one of {', '.join(each.value for each in self.kind)}"
+        return self.kind.__name__
 
 
 DRY_RUN: Final = Parameter(kind=bool, text="Answer what would be done; write and call nothing.")
@@ -134,7 +141,7 @@ def _query(route: Route, request: Request) -> dict[str, Any]:
         try:
             found[key] = _typed(parameters[key].kind, text)
         except ValueError:
-            problems.append(f"{key}: {parameters[key].kind.__name__} is expected")
+            problems.append(f"{key}: {parameters[key].expected()} is expected")
     if problems:
         raise InputError(ErrorCode.PAYLOAD_FIELD, f"query: {'; '.join(problems)}")
     return found

@@ -135,7 +135,7 @@ def catalogue_routes(desk: CatalogueDesk) -> tuple[Route, ...]:
 
     async def pool(asking: Asking) -> PoolAnswer:
         wanted = asking.path["name"]
-        return PoolAnswer(pool=_named(await desk.pools(), wanted, ErrorCode.POOL_UNKNOWN, "pool"))
+        return PoolAnswer(pool=named(await desk.pools(), wanted, ErrorCode.POOL_UNKNOWN, "pool"))
 
     async def put_pool(asking: Asking) -> PoolAnswer:
         made = asking.body.pool(PoolName(_good_name(asking)))
@@ -147,7 +147,7 @@ def catalogue_routes(desk: CatalogueDesk) -> tuple[Route, ...]:
 
     async def image(asking: Asking) -> ImageAnswer:
         wanted, code = asking.path["name"], ErrorCode.IMAGE_UNKNOWN
-        return ImageAnswer(image=_named(await desk.images(), wanted, code, "image"))
+        return ImageAnswer(image=named(await desk.images(), wanted, code, "image"))
 
     async def put_image(asking: Asking) -> ImageAnswer:
         made = asking.body.image(ImageName(_good_name(asking)))
@@ -182,7 +182,8 @@ def catalogue_routes(desk: CatalogueDesk) -> tuple[Route, ...]:
 Named = TypeVar("Named", Pool, ImageRecord)
 
 
-def _named(all_of_them: Iterable[Named], name: str, code: ErrorCode, what: str) -> Named:
+def named(all_of_them: Iterable[Named], name: str, code: ErrorCode, what: str) -> Named:
+    """The one of this name; raises InputError with this code."""
     found = next((each for each in all_of_them if each.name == name), None)
     if found is None:
         raise InputError(code, f"there is no {what} {name!r}")

@@ -9,11 +9,12 @@ from starlette.responses import Response, StreamingResponse
 
 from provisioner.config import Role
 from provisioner.errors import ErrorCode
-from provisioner.operations.desk import Asked, OperationDesk, OperationView, Stage
+from provisioner.operations.desk import Asked, Desk, OperationDesk, OperationView, Stage
 from provisioner.ports.clock import Clock
 from provisioner.servers.operation import OperationRecord, Status
 from provisioner.servers.states import Ending, Intent
 from provisioner.service.routes import MOST_ROWS, Asking, Parameter, Route
+from provisioner.service.routes_servers import named_server
 from provisioner.store.codec import plain
 from provisioner.units import AllocationId, Epoch, OperationId, Seconds, ServerName, WallSeconds
 
@@ -94,22 +95,20 @@ _FILTERS: Final = {
 _ONE: Final = "/v1/operations/{id}"
 
 
-def operation_routes(
-    desk: OperationDesk, clock: Clock, stopping: Callable[[], bool]
-) -> tuple[Route, ...]:
+def operation_routes(whole: Desk, clock: Clock, stopping: Callable[[], bool]) -> tuple[Route, ...]:
     """The table.
 
     Args:
-        desk: Who knows operations.
+        whole: Who knows operations, and servers.
         clock: For the rounds of a follower.
         stopping: The service is about to end: followers are let go.
     """
+    desk = whole.operations
 
     async def listed(asking: Asking) -> OperationList:
-        server = asking.query.get("server")
         found = await desk.operations(
             open_only=asking.query.get("open", False),
-            server=None if server is None else ServerName(server),
+            server=await named_server(whole.servers, asking),
             most=min(asking.query.get("most", 100), MOST_ROWS),
         )
         return OperationList(operations=tuple(_summary(each) for each in found))

@@ -12,8 +12,9 @@ from provisioner.ports.journal import AuditEntry
 from provisioner.service.metrics import MEDIA_TYPE, Metrics
 from provisioner.service.openapi import document
 from provisioner.service.routes import MOST_ROWS, Asking, Parameter, Route
+from provisioner.service.routes_servers import named_server
 from provisioner.store.codec import plain
-from provisioner.units import ServerName, WallSeconds
+from provisioner.units import WallSeconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,18 +86,16 @@ def record_routes(desk: Desk, metrics: Metrics) -> tuple[Route, ...]:
         return EvidenceList(records=found, untrusted_key=await desk.records.evidence_key())
 
     async def calls(asking: Asking) -> CallList:
-        server = asking.query.get("server")
         found = await desk.records.calls(
-            server=None if server is None else ServerName(server),
+            server=await named_server(desk.servers, asking),
             since=WallSeconds(asking.query.get("since", 0.0)),
             most=min(asking.query.get("most", 1000), MOST_ROWS),
         )
         return CallList(calls=found)
 
     async def audited(asking: Asking) -> AuditList:
-        server = asking.query.get("server")
         found = await desk.records.audited(
-            server=None if server is None else ServerName(server),
+            server=await named_server(desk.servers, asking),
             since=WallSeconds(asking.query.get("since", 0.0)),
             most=min(asking.query.get("most", 100), MOST_ROWS),
         )

@@ -5,8 +5,10 @@ from dataclasses import dataclass, fields
 from typing import Annotated, Any, Final
 
 from provisioner.config import Role
+from provisioner.errors import ErrorCode
 from provisioner.operations.desk import (
     Asked,
+    CatalogueDesk,
     EndMaintenance,
     Inspect,
     Maintain,
@@ -21,6 +23,7 @@ from provisioner.secret import Secret
 from provisioner.servers.manifest import ServerEntry
 from provisioner.servers.model import Maintenance, PowerReading, ServerRecord, State
 from provisioner.service.routes import Asking, Parameter, Route
+from provisioner.service.routes_catalogue import named
 from provisioner.strict import matching
 from provisioner.units import Epoch, PoolName, ServerName
 
@@ -143,16 +146,18 @@ _ACTS: Final = (
 
 _FILTERS: Final = {
     "pool": Parameter(kind=str, text="Only servers of this pool."),
-    "state": Parameter(kind=str, text="Only servers in this state."),
+    "state": Parameter(kind=State, text="Only servers in this state."),
 }
 _ONE: Final = "/v1/servers/{name}"
 
 
-def server_routes(desk: ServerDesk) -> tuple[Route, ...]:
+def server_routes(desk: ServerDesk, catalogue: CatalogueDesk) -> tuple[Route, ...]:
     """The table."""
 
     async def listed(asking: Asking) -> ServerList:
         pool, state = asking.query.get("pool"), asking.query.get("state")
+        if pool is not None:
+            named(await catalogue.pools(), pool, ErrorCode.POOL_UNKNOWN, "pool")
         shown = [
             _summary(each)
             for each in await desk.servers()
@@ -198,6 +203,16 @@ def server_routes(desk: ServerDesk) -> tuple[Route, ...]:
         ),
         *(_act_route(desk, each) for each in _ACTS),
     )
+
+
+async def named_server(desk: ServerDesk, asking: Asking) -> ServerName | None:
+    """The server that the query names, None where it names none.
+
+    Raises:
+        RackwrightError: SERVER_UNKNOWN: an empty list would look like one that did nothing.
+    """
+    name = asking.query.get("server")
+    return None if name is None else (await desk.server(ServerName(name))).name
 
 
 def _act_route(desk: ServerDesk, kind: _ActRoute) -> Route:

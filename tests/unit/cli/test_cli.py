@@ -308,7 +308,7 @@ def test_the_roles_are_those_of_the_service():
 def test_servers_are_listed_for_people_and_programs(rig):
     text = rig.run("server", "list").stdout
     assert [word in text for word in ("NAME", "bios1", "ENROLLED")] == [True] * 3
-    assert rig.json("server", "list", "--pool", "b")["servers"] == []
+    assert rig.json("server", "list", "--state", "active")["servers"] == []
     assert rig.json("server", "list", "--state", "enrolled")["servers"][0]["name"] == "bios1"
 
 
@@ -547,7 +547,7 @@ def test_an_operation_is_followed_cancelled_and_retried(rig):
 
 
 def test_a_name_with_a_slash_stays_one_name(rig):
-    failed(rig.run("operation", "show", "../servers"), ErrorCode.ROUTE_UNKNOWN, 64)
+    failed(rig.run("operation", "show", "../servers"), ErrorCode.OPERATION_UNKNOWN, 64)
 
 
 # --- evidence

@@ -101,6 +101,9 @@ def test_servers_are_listed_without_what_is_long(service):
 
 
 def test_a_filter_leaves_others_out(service):
+    assert service.ask("GET", "/v1/servers?state=ACTIVE").json()["servers"] == []
+    for name in (PoolName("a"), PoolName("b")):
+        service.desk.pool_map[name] = Pool(name=name, images={})
     assert service.ask("GET", "/v1/servers?pool=b").json()["servers"] == []
     assert len(service.ask("GET", "/v1/servers?pool=a&state=ENROLLED").json()["servers"]) == 1
 
@@ -118,6 +121,12 @@ def test_what_is_not_there_is_404_with_its_code(service):
         ("/v1/operations/x/events", "OPERATION_UNKNOWN"),
         ("/v1/pools/x", "POOL_UNKNOWN"),
         ("/v1/images/x", "IMAGE_UNKNOWN"),
+        ("/v1/servers?pool=x", "POOL_UNKNOWN"),
+        ("/v1/operations?server=x", "SERVER_UNKNOWN"),
+        ("/v1/calls?server=x", "SERVER_UNKNOWN"),
+        ("/v1/audit?server=x", "SERVER_UNKNOWN"),
+        ("/v1/servers/", "ROUTE_UNKNOWN"),
+        ("/v1/servers/bios1/", "ROUTE_UNKNOWN"),
         ("/nothing", "ROUTE_UNKNOWN"),
     ):
         reply = service.ask("GET", target)
@@ -327,7 +336,7 @@ def test_an_image_is_remembered_and_shown(service):
 
 
 def test_the_journal_of_calls_is_shown_by_server_and_time(service):
-    for at, server in ((1.0, "a"), (2.0, "b"), (3.0, "a")):
+    for at, server in ((1.0, "bios1"), (2.0, "b"), (3.0, "bios1")):
         service.desk.journal.append(
             JournalCall(
                 at=WallSeconds(at),
@@ -337,7 +346,7 @@ def test_the_journal_of_calls_is_shown_by_server_and_time(service):
                 outcome="ok",
             )
         )
-    found = service.ask("GET", "/v1/calls?server=a&since=2").json()["calls"]
+    found = service.ask("GET", "/v1/calls?server=bios1&since=2").json()["calls"]
     assert [each["at"] for each in found] == [3.0]
 
 

@@ -1,0 +1,57 @@
+"""Names and ids that are none, or that nobody has: one line, one code, in every command."""
+
+import pytest
+
+from provisioner.cli.names import Identifier, Name
+from provisioner.errors import ErrorCode
+from tests.unit.cli.test_cli import failed
+from tests.unit.cli.tree import call, places
+
+ODD = ("", "a/b", "..", "a b", "A", "x" * 300, "a\nb", "\x1b[31m", "\udcff", "-a", "ä", "a%")
+NOBODY = "nobody"
+UUID = "00000000-0000-4000-8000-0000000000ff"
+
+
+@pytest.mark.parametrize("odd", ODD, ids=ascii)
+def test_what_can_be_no_name_is_refused_before_anybody_is_asked(rig, odd):
+    found = list(places(rig.cli, Name))
+    assert len(found) > 12
+    for words, command, parameter in found:
+        done = rig.run(*call(words, command, parameter, odd))
+        line = failed(done, ErrorCode.NAME_INVALID, 64)
+        assert len(line) < 200, words
+    assert rig.desk.asked == []
+
+
+@pytest.mark.parametrize("odd", ODD, ids=ascii)
+def test_what_can_be_no_operation_is_none(rig, odd):
+    found = list(places(rig.cli, Identifier))
+    assert len(found) == 4
+    for words, command, parameter in found:
+        done = rig.run(*call(words, command, parameter, odd))
+        assert len(failed(done, ErrorCode.OPERATION_UNKNOWN, 64)) < 200, words
+
+
+CODES = {
+    "server": ErrorCode.SERVER_UNKNOWN,
+    "pool": ErrorCode.POOL_UNKNOWN,
+    "image": ErrorCode.IMAGE_UNKNOWN,
+}
+MAKES = {("pool", "put"), ("image", "import"), ("init", "token")}
+
+
+def test_what_nobody_has_is_unknown_in_one_way_everywhere(rig):
+    for words, command, parameter in places(rig.cli, Name):
+        if words in MAKES:
+            continue
+        what = words[0] if parameter.name == "name" else parameter.name
+        done = rig.run(*call(words, command, parameter, NOBODY))
+        assert NOBODY in failed(done, CODES[what], 64), words
+    for words, command, parameter in places(rig.cli, Identifier):
+        done = rig.run(*call(words, command, parameter, UUID))
+        assert UUID in failed(done, ErrorCode.OPERATION_UNKNOWN, 64), words
+
+
+def test_a_state_that_is_none_is_refused_with_those_that_are(rig):
+    line = failed(rig.run("server", "list", "--state", "foo"), ErrorCode.PAYLOAD_FIELD, 64)
+    assert "state: one of ENROLLED, VERIFYING, " in line
