@@ -9,6 +9,7 @@ from functools import partial
 from cloudstack_ext import contract, verbs
 from cloudstack_ext.main_engine import Engine
 from cloudstack_ext.main_parts import SITE_ARCHIVE, Parts
+from provisioner.adapters.keys.private_file import read_private
 from provisioner.adapters.operation_files import OperationFiles
 from provisioner.boot import ipxe
 from provisioner.errors import RackwrightError
@@ -110,6 +111,7 @@ def _for_firmware(parts: Parts, bell: AlarmBell) -> Listener:
 
 def _tls(parts: Parts) -> ssl.SSLContext:
     files = parts.settings.files()
+    read_private(files.server_key)  # refused where others may read it
     return server_tls(files.server_certificate, files.server_key)
 
 

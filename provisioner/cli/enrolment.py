@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from provisioner.cli.changes import How, change, changes
-from provisioner.cli.session import FILE, Session, read_text
+from provisioner.cli.session import FILE, Session, read_secret, read_text
 from provisioner.errors import RackwrightError
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ OWN: Final = ("name", "pool", "firmware", "kernel_arguments", "console")
 @click.option("--address", help="Of its controller.")
 @click.option("--port", type=int, help="Of its controller, where not the protocol's own.")
 @click.option("--user", help="Of its controller.")
-@click.option("--password-file", help="Its first line; left out, the password is asked for.")
+@click.option("--password-file", help="Of mode 0600; its first line counts. Left out: asked for.")
 @click.option("--system", help="Where the controller has several systems.")
 @click.option("--firmware", help="bios or uefi.")
 @click.option(
@@ -121,5 +121,5 @@ def _password(entry: "ServerEntry", folder: Path) -> "Secret":
 
     named = entry.controller.password_file
     if named is not None:
-        return Secret.of_line(read_text(folder / named))
+        return read_secret(folder / named)
     return Secret(click.prompt(f"Password of {entry.name}'s controller", hide_input=True, err=True))

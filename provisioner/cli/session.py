@@ -1,6 +1,8 @@
 """What every command shares: configuration, the door to the service, its common options."""
 
 import functools
+import os
+import stat
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +16,7 @@ from provisioner.errors import ErrorCode, InputError
 
 if TYPE_CHECKING:
     from provisioner.config import Settings
+    from provisioner.secret import Secret
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -78,6 +81,29 @@ def read_text(path: Path) -> str:
         InputError: FILE_UNREADABLE.
     """
     return _read(path, lambda: path.read_text(encoding="utf-8"))
+
+
+def read_secret(path: Path) -> "Secret":
+    """The first line of a file that nobody else may read; what comes through a pipe is no file.
+
+    Raises:
+        InputError: FILE_UNREADABLE: not there, or group or others may read it.
+    """
+    from provisioner.secret import Secret
+
+    content, shared = _read(path, lambda: _with_sharing(path))
+    if shared:
+        brief = (
+            f"{path}: others may read this password; chmod 600 {path}, and change it if they did"
+        )
+        raise InputError(ErrorCode.FILE_UNREADABLE, text)
+    return Secret.of_line(content)
+
+
+def _with_sharing(path: Path) -> tuple[str, bool]:
+    with path.open(encoding="utf-8") as file:
+        mode = os.fstat(file.fileno()).st_mode
+        return file.read(), stat.S_ISREG(mode) and bool(mode & 0o077)
 
 
 def read_bytes(path: Path) -> bytes:

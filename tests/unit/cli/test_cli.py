@@ -325,6 +325,7 @@ def test_a_server_is_shown(rig):
 
 
 def write_manifest(rig: Rig, text: str) -> str:
+    (rig.folder / "secret").touch(0o600)
     (rig.folder / "secret").write_text("hunter2\nnot this\n")
     (rig.folder / "m.yaml").write_text(text)
     return str(rig.folder / "m.yaml")
@@ -335,6 +336,16 @@ def test_a_manifest_enrols_with_the_password_of_its_file(rig):
     done = rig.run("server", "enrol", path)
     assert (done.exit_code, "verify of bios2 began" in done.stdout) == (0, True)
     assert rig.desk.passwords[ServerName("bios2")].reveal() == "hunter2"
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o622])
+def test_a_password_that_others_may_read_is_refused(rig, mode):
+    path = write_manifest(rig, MANIFEST.replace("bios1", "bios2"))
+    (rig.folder / "secret").chmod(mode)
+    line = failed(rig.run("server", "enrol", path), ErrorCode.FILE_UNREADABLE, 64)
+    assert f"chmod 600 {rig.folder / 'secret'}" in line
+    assert "hunter2" not in line
+    assert rig.desk.asked == []
 
 
 def test_a_password_without_a_file_is_asked_for_and_not_shown(rig):
@@ -366,6 +377,7 @@ def test_a_wrong_manifest_names_everything_and_asks_nothing(rig):
 
 
 def test_one_server_is_enrolled_from_options(rig):
+    (rig.folder / "secret").touch(0o600)
     (rig.folder / "secret").write_text("pw")
     done = rig.run(
         *("server", "enrol", "--name", "u1", "--pool", "a", "--protocol", "redfish"),
