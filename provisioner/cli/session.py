@@ -93,9 +93,7 @@ def read_secret(path: Path) -> "Secret":
 
     content, shared = _read(path, lambda: _with_sharing(path))
     if shared:
-        brief = (
-            f"{path}: others may read this password; chmod 600 {path}, and change it if they did"
-        )
+        text = f"{path}: others may read or change it; chmod 600 {path}, and take a new password"
         raise InputError(ErrorCode.FILE_UNREADABLE, text)
     return Secret.of_line(content)
 

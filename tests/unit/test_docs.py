@@ -10,6 +10,7 @@ import pytest
 from cloudstack_ext.main import callbacks
 from provisioner.cli.group import make_cli
 from provisioner.cli.session import Session
+from provisioner.errors import RackwrightError
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
@@ -110,8 +111,8 @@ def _problem_of(line):
         command.make_context(command.name, words, obj=Session(callbacks=callbacks()))
     except (click.MissingParameter, click.exceptions.NoArgsIsHelpError, click.exceptions.Exit):
         return ""  # a command that is only named, --help, --version
-    except click.BadParameter as error:
-        return "" if any(PLACEHOLDER.fullmatch(each) for each in said) else error.format_message()
+    except (click.BadParameter, RackwrightError) as error:
+        return "" if any(PLACEHOLDER.fullmatch(each) for each in said) else str(error)
     except click.UsageError as error:
         return error.format_message()
     return ""
