@@ -41,8 +41,9 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 DONE, FAILED = "done", "failed"
-MOST_BEGINNINGS = 5
-"""A step that began so often and never ended takes the service down with it: give up."""
+MOST_BEGINNINGS, EACH_S = 5, 60.0
+"""A step that began so often and never ended takes the service down with it: give up. One more for
+each minute that it may take: a write or a wipe of hours outlives as many restarts as there are."""
 
 Follow = Callable[[OperationRecord, Outcome], Callable[[ServerRecord], NewOperation] | None]
 """What is opened in the transaction that ends an operation."""
@@ -152,7 +153,7 @@ class Runner:
         if record.allocation is not None:
             allocation = await stored(records.allocations.by_id, record.allocation)
             learned(site=allocation.key.site, instance=allocation.key.instance)
-        if effect.beginnings > MOST_BEGINNINGS:
+        if effect.beginnings > MOST_BEGINNINGS + self._limit(step) / EACH_S:
             raise OperatorError(
                 ErrorCode.CANNOT_TELL,
                 f"{step.name} began {effect.beginnings} times and never ended",
@@ -178,8 +179,10 @@ class Runner:
         return MonotonicSeconds(clock.monotonic() - passed)
 
     def _until(self, step: Step, begun: MonotonicSeconds) -> MonotonicSeconds:
-        limit = step.limit + step.waits(self.doors.site.times)
-        return MonotonicSeconds(max(begun + limit, self.started + self.grace_s))
+        return MonotonicSeconds(max(begun + self._limit(step), self.started + self.grace_s))
+
+    def _limit(self, step: Step) -> float:
+        return step.limit + step.waits(self.doors.site.times)
 
     async def _outcome(self, operation: OperationId, name: str, error: RackwrightError) -> Outcome:
         begun = await stored(self.doors.records.effects.effects, operation)

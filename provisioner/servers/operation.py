@@ -76,7 +76,7 @@ class Effect:
         begun: Of the first beginning; deadlines count from here.
         again: An earlier run began and its end is not on record.
         result: What the step found, for later steps; {} before it is done.
-        beginnings: How often the step began; more than five is given up.
+        beginnings: How often the step began; too often for its limit is given up.
     """
 
     step: str

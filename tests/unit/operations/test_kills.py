@@ -1,5 +1,7 @@
 """The service dies: what was in flight goes on, nothing is done twice that must not be."""
 
+import asyncio
+from contextlib import suppress
 from functools import partial
 
 import pytest
@@ -130,7 +132,7 @@ def test_a_quarantine_and_a_wipe_that_die_after_each_step_end_the_same(world):
 def test_a_step_that_always_takes_the_service_down_is_given_up(world):
     world.effects.die_after["same-machine"] = 99
     operation = world.ask_for_deployment()
-    assert walk_on(world) == 5
+    assert walk_on(world) == 5 + 3  # one more for each minute that it may take
     ended = world.operation(operation)
     assert ended.code is ErrorCode.CANNOT_TELL
     assert "began 6 times" in ended.brief
@@ -228,3 +230,41 @@ def test_cancelled_after_power_is_quarantined_off_and_cut_off(world):
     assert world.power_of() is Power.OFF
     assert world.placement() is Placement.QUARANTINE
     assert world.kinds()[-1] == "quarantine"
+
+
+def until_begun(world, step):
+    """What runs goes on until this step has begun, and a second more."""
+
+    async def wait():
+        begun = asyncio.Event()
+        world.when(step, begun.set)
+        await begun.wait()
+        await world.clock.sleep(1.0)
+
+    world.do(wait())
+
+
+def dies_in(world, step, times):
+    """The service is killed so often within one step, a moment after it has begun."""
+    for _ in range(times):
+        running = world.loop.create_task(world.walk_all())
+        until_begun(world, step)
+        running.cancel()
+        with suppress(asyncio.CancelledError):
+            world.do(running)
+        world.crash()
+
+
+@pytest.mark.parametrize(
+    ("kind", "step"), [("deploy", "write-image"), ("release", "erase"), ("release", "verify")]
+)
+def test_a_long_step_outlives_many_restarts(request, kind, step):
+    world = request.getfixturevalue("world" if kind == "deploy" else "active")
+    world.agents["s1"].takes_s = 60.0
+    operation = world.ask_for_deployment() if kind == "deploy" else world.ask_for_release()
+    dies_in(world, step, 12)
+    world.walk()
+    assert world.operation(operation).status is Status.DONE
+    done = {each.step: each for each in world.database.effects.effects(operation)}
+    assert done[step].beginnings == 13
+    assert world.agents["s1"].done.count(step.replace("-", "_")) == 1
