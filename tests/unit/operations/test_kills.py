@@ -135,7 +135,7 @@ def test_a_step_that_always_takes_the_service_down_is_given_up(world):
     assert walk_on(world) == 5 + 3  # one more for each minute that it may take
     ended = world.operation(operation)
     assert ended.code is ErrorCode.CANNOT_TELL
-    assert "began 6 times" in ended.brief
+    assert "began 9 times" in ended.brief
     assert world.state() is State.QUARANTINED
     assert world.power_of() is Power.OFF
 
