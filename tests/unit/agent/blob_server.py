@@ -56,6 +56,7 @@ def serving(blobs):
 
     class Handler(http.server.BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True  # an answer's head and body leave one after the other
 
         def do_GET(self):
             server.answer(self)

@@ -119,6 +119,7 @@ class ScriptedService:
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # an answer's head and body leave one after the other
     script: ScriptedService
 
     def log_message(self, *_):

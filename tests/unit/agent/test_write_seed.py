@@ -2,6 +2,7 @@ import hashlib
 import random
 import subprocess
 import uuid
+from functools import cache
 
 import pytest
 
@@ -17,6 +18,11 @@ HEADERS_BYTES = 34 * SECTOR
 SEED = random.Random(5).randbytes(3 * MIB + 700)
 
 
+@cache
+def _noise():
+    return random.Random(4).randbytes(DISK_BYTES)
+
+
 @pytest.fixture
 def disk(tmp_path):
     table = Table.blank(disk_bytes=IMAGE_BYTES, sector_bytes=SECTOR, guid=uuid.UUID(int=1))
@@ -28,7 +34,7 @@ def disk(tmp_path):
         last=table.last_usable,
         name="root",
     )
-    content = bytearray(random.Random(4).randbytes(DISK_BYTES))
+    content = bytearray(_noise())
     for offset, piece in (*table.added(root).backup(), *table.added(root).primary()):
         content[offset : offset + len(piece)] = piece
     path = tmp_path / "disk"

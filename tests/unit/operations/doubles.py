@@ -3,8 +3,6 @@
 from collections import defaultdict
 from pathlib import Path
 
-import sqlalchemy as sa
-
 from provisioner.config import Times
 from provisioner.ports.catalogue import ImageRecord
 from provisioner.ramdisk.record import RamdiskRecord
@@ -113,21 +111,6 @@ class Effects:
             self.die_after[step] -= 1
             raise Killed
         self._effects.finish(operation, step, result, now=now)
-
-
-COMPILED = {}
-"""Statements are the same in every world."""
-
-
-def fast(database):
-    """Nobody pulls the plug of a test: no wait for the disk."""
-    for engine in (database.engine, database.servers._transactions._reader):
-        engine.update_execution_options(compiled_cache=COMPILED)
-    database.engine.dispose()
-
-    @sa.event.listens_for(database.engine, "connect")
-    def _connect(connection, _record):
-        connection.execute("PRAGMA synchronous=OFF")
 
 
 def tenant(*vlans):

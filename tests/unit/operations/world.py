@@ -41,12 +41,12 @@ from tests.unit.operations.doubles import (
     Kept,
     Killed,
     WatchedPorts,
-    fast,
     image,
     make_seed,
     placed,
     tenant,
 )
+from tests.unit.store.fast import fast
 
 __all__ = ["ONE", "RAMDISK", "REQUEST", "Killed", "World", "image", "make_seed", "placed", "tenant"]
 
@@ -66,8 +66,7 @@ class World:
         self.trespasses = []
         self.waiting = defaultdict(list)
         self.folder = folder
-        self.database = store.open_store(folder, self.clock, self._handed_over)
-        fast(self.database)
+        self.database = fast(store.open_store(folder, self.clock, self._handed_over))
         self.controllers = FakeControllers(self.clock)
         self.ports = WatchedPorts(self._moved)
         self.offers = FakeOffers()

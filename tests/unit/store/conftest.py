@@ -7,6 +7,7 @@ import pytest
 
 from provisioner.testing import store
 from provisioner.testing.clock import FakeClock
+from tests.unit.store.fast import fast
 
 
 @pytest.fixture(scope="session")
@@ -38,8 +39,10 @@ def handed_over():
 
 @pytest.fixture
 def database(folder, clock, handed_over):
-    found = store.open_store(
-        folder, clock, lambda _connection, *operation: handed_over.append(operation)
+    found = fast(
+        store.open_store(
+            folder, clock, lambda _connection, *operation: handed_over.append(operation)
+        )
     )
     yield found
     found.close()

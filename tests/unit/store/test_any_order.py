@@ -19,6 +19,7 @@ from provisioner.servers.states import Ending, Intent
 from provisioner.testing import store
 from provisioner.testing.clock import FakeClock
 from provisioner.units import ServerName, WallSeconds
+from tests.unit.store.fast import fast
 
 INSTANCES = [f"{n}1111111-1111-1111-1111-111111111111" for n in range(3)]
 SERVERS = [ServerName("s1"), ServerName("s2")]
@@ -44,8 +45,10 @@ class AnyOrder(RuleBasedStateMachine):
         self.folder = Path(tempfile.mkdtemp()) / "state"
         shutil.copytree(template, self.folder)
         self.handed_over = []
-        self.database = store.open_store(
-            self.folder, FakeClock(), lambda _connection, *new: self.handed_over.append(new)
+        self.database = fast(
+            store.open_store(
+                self.folder, FakeClock(), lambda _connection, *new: self.handed_over.append(new)
+            )
         )
         self.outside = sqlite3.connect(self.folder / "rackwright.db")
         self.time = itertools.count(10)

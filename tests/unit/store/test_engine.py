@@ -109,12 +109,14 @@ def test_only_our_own_user_reads_the_database(database, folder):
             assert stat.S_IMODE(path.stat().st_mode) == 0o600, path
 
 
-def test_transactions_are_real_ones(database):
+def test_transactions_are_real_ones(folder, clock):
+    database = store.open_store(folder, clock)
     with database.engine.connect() as connection:
         values = [
             connection.exec_driver_sql(f"PRAGMA {each}").scalar()
             for each in ("journal_mode", "synchronous", "foreign_keys", "busy_timeout")
         ]
+    database.close()
     assert values == ["wal", 2, 1, 10_000]
 
 
