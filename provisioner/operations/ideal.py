@@ -17,6 +17,7 @@ from provisioner.operations.ideal_agent import IdealAgent
 from provisioner.ports.controllers import BootDevice, BootSetting, Controller, PowerAct
 from provisioner.ports.journal import CallJournal
 from provisioner.secret import Secret
+from provisioner.servers.allocation import Allocation
 from provisioner.servers.model import (
     ControllerAddress,
     ControllerDriver,
@@ -98,8 +99,18 @@ class IdealController:
         """Accepted."""
 
 
-class IdealControllerWithConsole(IdealController):
-    """IPMI has serial over LAN; what Redfish offers is not read yet."""
+class IdealRedfish(IdealController):
+    """Redfish has boot progress; the consoles that it offers are not read yet."""
+
+    __slots__ = ()
+
+    async def has_started(self) -> bool | None:
+        """The operating system runs."""
+        return True
+
+
+class IdealIpmi(IdealController):
+    """IPMI has serial over LAN."""
 
     __slots__ = ()
 
@@ -114,7 +125,7 @@ class IdealControllers:
     def __init__(self, server: ServerRecord) -> None:
         known = server.power.power is Power.ON
         driver = server.driver or default_driver(server.controller.protocol)
-        kind = IdealController if driver is ControllerDriver.SUSHY else IdealControllerWithConsole
+        kind = IdealRedfish if driver is ControllerDriver.SUSHY else IdealIpmi
         self._controller = kind(server=server, power=Power.ON if known else Power.OFF)
 
     def switch_off(self) -> None:
@@ -209,6 +220,7 @@ class IdealRecords:
 
     server: ServerRecord
     operation: OperationRecord
+    allocation: Allocation | None
     agent: IdealAgent
     real: Records
     found: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -228,7 +240,7 @@ class IdealRecords:
                 note_readings=_forget,
                 change=self._change,
             ),
-            allocations=SimpleNamespace(mark=_forget),
+            allocations=SimpleNamespace(mark=_forget, by_id=lambda _id: self.allocation),
             operations=SimpleNamespace(operation=lambda _id: self.operation, note=_forget),
             effects=SimpleNamespace(effects=lambda _id: tuple(self._effects)),
             boots=SimpleNamespace(open_boot=_forget, change_boot=_forget),

@@ -25,8 +25,10 @@ from provisioner.operations.ideal import (
 from provisioner.operations.ideal_agent import IdealAgent
 from provisioner.operations.steps import StepList
 from provisioner.ports.clock import Clock
+from provisioner.servers.allocation import Allocation
 from provisioner.servers.model import ServerRecord
 from provisioner.servers.operation import Effect, NewOperation, OperationRecord, Status
+from provisioner.store.waiting import stored
 from provisioner.units import MonotonicSeconds, Seconds, ServerName, WallSeconds
 
 Rehearse = Callable[[ServerRecord, NewOperation, StepList], Awaitable[tuple[PlannedStep, ...]]]
@@ -63,9 +65,17 @@ class Rehearsal:
     ) -> tuple[PlannedStep, ...]:
         """Every step with its calls, in the order of a run where all goes well."""
         calls, clock = CallsNoted(), IdealClock(self.clock.wall())
-        record, controllers = _as_opened(server, new, clock.wall()), IdealControllers(server)
+        allocation = await self._allocation(server)
+        record = _as_opened(server, new, allocation, clock.wall())
+        controllers = IdealControllers(server)
         agent = IdealAgent(server=server, ends=controllers.switch_off)
-        ideal = IdealRecords(server=server, operation=record, agent=agent, real=self.records)
+        ideal = IdealRecords(
+            server=server,
+            operation=record,
+            allocation=allocation,
+            agent=agent,
+            real=self.records,
+        )
         # made-up time would be over before a record is read in its thread
         conversations = Conversations(
             controllers, clock, calls, call_limit=Seconds(math.inf), jitter=lambda: 0.0
@@ -88,7 +98,7 @@ class Rehearsal:
                 doors=doors,
                 operation=record,
                 server=ideal.server,
-                allocation=None,  # operators' lists are no instance's
+                allocation=allocation,
                 step=step.name,
                 begun=begun,
                 until=MonotonicSeconds(begun + step.limit + step.waits(self.site.times)),
@@ -108,8 +118,15 @@ class Rehearsal:
             planned.append(PlannedStep(name=step.name, calls=tuple(calls.now)))
         return tuple(planned)
 
+    async def _allocation(self, server: ServerRecord) -> Allocation | None:
+        """Whose the server is: an operation is opened for that one."""
+        living = await stored(self.records.allocations.living)
+        return next((each for each in living if each.server == server.name), None)
 
-def _as_opened(server: ServerRecord, new: NewOperation, now: WallSeconds) -> OperationRecord:
+
+def _as_opened(
+    server: ServerRecord, new: NewOperation, allocation: Allocation | None, now: WallSeconds
+) -> OperationRecord:
     return OperationRecord(
         id=new.id,
         kind=new.kind,
@@ -121,4 +138,5 @@ def _as_opened(server: ServerRecord, new: NewOperation, now: WallSeconds) -> Ope
         status=Status.OPEN,
         opened_at=now,
         parameters=new.parameters,
+        allocation=allocation.id if allocation else None,
     )

@@ -7,6 +7,8 @@ import pytest
 from provisioner.errors import InputError, RackwrightError
 from provisioner.operations.desk import PlannedCall
 from provisioner.operations.inspect import INSPECT, VERIFY
+from provisioner.operations.lists import BY_NAME, LISTS
+from provisioner.operations.power import REBOOT, START, STOP
 from provisioner.operations.quarantine import QUARANTINE, RETIRE
 from provisioner.operations.rehearsal import CallsNoted, Rehearsal
 from provisioner.operations.release import CLEAN
@@ -61,6 +63,84 @@ def test_a_rehearsal_names_the_calls_of_the_real_run_in_order(world, rehearse, s
     assert world.operation(operation).status == "done"
     assert tuple(step.name for step in planned) == world.operation(operation).steps
     assert lines(planned) == world.journal(operation)
+
+
+# how the operation of an instance is asked for; where it must begin
+INSTANCES = {
+    "deploy/1": (lambda world: world.ask_for_deployment(), "world"),
+    "release/1": (lambda world: world.ask_for_release(), "active"),
+    "start/1": (lambda world: command(world, START, 101), "stopped"),
+    "stop/1": (lambda world: command(world, STOP), "active"),
+    "reboot/1": (lambda world: command(world, REBOOT, 101), "active"),
+}
+
+
+def command(world, steps, *vlans):
+    """As the verb of a tenant's power writes it."""
+    operation = replace(new_operation(steps, "lab"), parameters={"vlans": vlans})
+    of = world.allocation().id
+    return world.database.operations.open("s1", operation, now=world.clock.wall(), of=of).id
+
+
+def test_every_list_has_its_comparison():
+    by_operators = {each.name for each in (VERIFY, INSPECT, CLEAN, QUARANTINE, RETIRE)}
+    assert by_operators | INSTANCES.keys() == {each.name for each in LISTS}
+
+
+class Faces:
+    """A fake controller without the face that a real one of its protocol has not either."""
+
+    def __init__(self, controller, lacks):
+        self._controller, self._lacks = controller, lacks
+
+    def __getattr__(self, name):
+        if name == self._lacks:
+            raise AttributeError(name)
+        return getattr(self._controller, name)
+
+
+def begin(request, begins, protocol):
+    world = request.getfixturevalue("world" if begins == "world" else "active")
+    if protocol is IPMI:
+        speak_ipmi(world)
+    world.put_in_rack("s1", started=True)
+    lacks = "has_started" if protocol is IPMI else "stream"
+    opened = world.controllers.open
+    world.controllers.open = lambda *of, **more: Faces(opened(*of, **more), lacks)
+    return world
+
+
+@pytest.mark.parametrize("protocol", ControllerProtocol)
+@pytest.mark.parametrize("name", INSTANCES)
+def test_a_rehearsal_for_an_instance_names_the_calls_of_the_real_run_in_order(
+    request, name, protocol
+):
+    ask, begins = INSTANCES[name]
+    world = begin(request, begins, protocol)
+    on = Power.ON if begins == "active" else Power.OFF
+    as_seen(world, on)
+    operation = ask(world)
+    opened = world.operation(operation)
+    rehearsal = Rehearsal(records=world.records, clock=world.clock, site=world.site)
+    before = dump(world)
+    new = replace(new_operation(BY_NAME[name], opened.who), parameters=opened.parameters)
+    planned = world.do(rehearsal(world.server(), new, BY_NAME[name]))
+    assert dump(world) == before
+    world.do(world.walk_one(operation))
+    assert world.operation(operation).status == "done"
+    assert tuple(step.name for step in planned) == opened.steps
+    assert lines(planned) == world.journal(operation)
+    per_step = {step.name: [f"{c.door}: {c.text}" for c in step.calls] for step in planned}
+    assert {step for step, calls in per_step.items() if calls} >= TOUCHING[name]
+
+
+TOUCHING = {
+    "deploy/1": {"off", "port-to-provisioning", "network-first", "port-to-tenant", "first-on"},
+    "release/1": {"fence", "off-for-good", "port-to-quarantine", "rest", "port-at-rest"},
+    "start/1": {"port-to-tenant", "disk-first", "on"},
+    "stop/1": {"off-gracefully", "port-at-rest"},
+    "reboot/1": {"port-to-tenant", "off-gracefully", "disk-first", "on"},
+}
 
 
 def test_a_rehearsal_of_a_verification_names_its_calls(world, rehearse):
