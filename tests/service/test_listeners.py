@@ -222,6 +222,20 @@ def test_a_large_body_is_refused_and_the_answer_can_be_read(tmp_path):
     assert json.loads(body)["error"]["code"] == "PAYLOAD_TOO_LARGE"
 
 
+def test_an_answer_on_a_kept_connection_waits_for_no_acknowledgement():
+    port, times = free_port(), []
+    with running(on_tcp("test", APP, "127.0.0.1", port, None)):
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+        for _ in range(20):
+            began = time.monotonic()
+            connection.request("GET", "/who")
+            connection.getresponse().read()
+            times.append(time.monotonic() - began)
+        connection.close()
+    # the kernel delays an acknowledgement by 40 ms at least; a busy machine is slow now and then
+    assert sorted(times)[5] < 0.03
+
+
 def test_one_source_cannot_take_all_connections():
     port = free_port()
     with running(on_tcp("test", APP, "127.0.0.1", port, None)):
