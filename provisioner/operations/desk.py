@@ -119,6 +119,7 @@ class Asked:
     dry_run: bool
     operation: OperationId | None = None
     steps: tuple[PlannedStep, ...] = ()
+    version: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

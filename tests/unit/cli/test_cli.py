@@ -97,11 +97,11 @@ class Rig:
         self.desk.pool_map["a"] = Pool(name=PoolName("a"), images={"tiny": ImageName("tiny")})
         self.end_as = Status.DONE
         self.calls: list[Any] = []
-        table = operator_table(
+        self.table = operator_table(
             self.desk.desk(), clock=self.clock, metrics=Metrics(), stopping=lambda: False
         )
         root = OperatorUid(uid=0, name="root", role=Role.ADMIN)
-        self.door = AsgiDoor(operator_app(table, ByPeer({0: root})), self._end_all)
+        self.door = AsgiDoor(operator_app(self.table, ByPeer({0: root})), self._end_all)
         self.config = folder / "rackwright.toml"
         self.config.write_text((EXAMPLES / "rackwright.toml").read_text())
         self.cli = make_cli(self._callbacks(), connect=self._connect)
