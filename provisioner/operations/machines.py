@@ -22,18 +22,18 @@ from provisioner.operations.bell import CLOSED, Bell
 from provisioner.operations.deploy import DEPLOY
 from provisioner.operations.doors import Records
 from provisioner.operations.endings import failure_of
+from provisioner.operations.failures import FailureMemory
+from provisioner.operations.pool_images import image_of
 from provisioner.operations.power import REBOOT, START, STOP
 from provisioner.operations.power_steps import FENCE, fence_text
 from provisioner.operations.release import RELEASE
 from provisioner.operations.steps import StepList, new_operation
 from provisioner.operations.view import view_of
-from provisioner.ports.catalogue import ImageRecord
 from provisioner.ports.clock import Clock
 from provisioner.ports.controllers import PowerAct
 from provisioner.ports.machines import Answer, Reserved
 from provisioner.servers.allocation import (
     Allocation,
-    Failure,
     InstanceKey,
     InstanceRequest,
     InstanceView,
@@ -68,13 +68,18 @@ class BareMetal:
     check_seed: CheckSeed
     held: str = ""
     attached: dict[InstanceKey, int] = field(default_factory=dict)
-    _failed: dict[InstanceKey, tuple[float, float]] = field(default_factory=dict)
+    _failures: FailureMemory = field(init=False)
+
+    def __post_init__(self) -> None:
+        """The memory of failures is one for all verbs."""
+        memory_s = self.times.failure_memory_s
+        self._failures = FailureMemory(self.records.allocations, self.clock, memory_s)
 
     async def reserve(self, request: InstanceRequest) -> Reserved:
         """Keep a server for this instance and say its addresses."""
         self._not_held()
         if request.image is not None:
-            await self._image(request)
+            await image_of(self.records.catalogue, request)
         now = self.clock.wall()
         until = MonotonicSeconds(self.clock.monotonic() + self.times.reserve_for_s)
         reserve = partial(self.records.allocations.reserve, request, until=until, now=now)
@@ -190,7 +195,7 @@ class BareMetal:
         allocation = await self._allocation(request.key)
         if allocation is not None and allocation.phase is Phase.ACTIVE:
             return await self.power(request, PowerAct.ON, until=until)
-        await self._remembered_failure(request.key)
+        await self._failures.check(request.key)
         if allocation is None or allocation.phase is not Phase.DEPLOYING:
             allocation = await self._open_deployment(request)
         else:
@@ -199,7 +204,7 @@ class BareMetal:
         return await self._await_deployment(allocation, until)
 
     async def _open_deployment(self, request: InstanceRequest) -> Allocation:
-        image = await self._image(request)
+        image = await image_of(self.records.catalogue, request)
         vlans = request.vlans()
         self.check_seed(request)
         kept = await self.reserve(request)
@@ -235,28 +240,6 @@ class BareMetal:
             await stored(self.records.seeds.drop_seed, operation.id)
         return allocation
 
-    async def _image(self, request: InstanceRequest) -> ImageRecord:
-        """The image that the pool's own map gives to the name in the payload (invariant 11)."""
-        if request.pool is None:
-            raise InputError(
-                ErrorCode.POOL_MISSING, "the host names no pool: set its detail `pool`"
-            )
-        pool = await stored(self.records.catalogue.pool, request.pool)
-        if pool is None:
-            raise InputError(ErrorCode.POOL_UNKNOWN, f"there is no pool {request.pool}")
-        if request.image is None:
-            raise InputError(ErrorCode.IMAGE_MISSING, "the template names no image")
-        image = pool.images.get(request.image)
-        if image is None:
-            names = ", ".join(sorted(pool.images))
-            raise InputError(
-                ErrorCode.IMAGE_UNKNOWN, f"pool {pool.name} has no such image; it has: {names}"
-            )
-        record = await stored(self.records.catalogue.image, image)
-        if record is None:
-            raise InputError(ErrorCode.IMAGE_MISSING, f"image {image} is not imported")
-        return record
-
     async def _await_deployment(self, allocation: Allocation, until: MonotonicSeconds) -> Answer:
         """Its end, or at the deadline: success once the first boot was asked for."""
         operation = allocation.operation
@@ -272,28 +255,10 @@ class BareMetal:
                     ErrorCode.DEADLINE, "still installing; the installation goes on: ask again"
                 )
         elif record.status is not Status.DONE:
-            await self._note_failure(allocation.key)
+            await self._failures.note(allocation.key)
             raise failure_of(record)
         await self._known(allocation)
         return Answer(text=f"running on {allocation.server}")
-
-    async def _remembered_failure(self, key: InstanceKey) -> None:
-        failure = await stored(self.records.allocations.failure, key)
-        if failure and self._age(key, failure) < self.times.failure_memory_s:
-            raise OperatorError(failure.code, failure.brief)
-
-    async def _note_failure(self, key: InstanceKey) -> None:
-        failure = await stored(self.records.allocations.failure, key)
-        if failure is not None:
-            self._age(key, failure)
-
-    def _age(self, key: InstanceKey, failure: Failure) -> float:
-        """From when it was first asked for on by the clock that nobody sets (invariant 8)."""
-        now, known = self.clock.monotonic(), self._failed.get(key)
-        if known is None or known[0] != failure.at:
-            known = (failure.at, now - max(0.0, self.clock.wall() - failure.at))
-            self._failed[key] = known
-        return now - known[1]
 
     # --- power -------------------------------------------------------------------------------
     async def _startable(
@@ -371,7 +336,7 @@ class BareMetal:
         wanted: Power,
         vlans: tuple[int, ...],
     ) -> OperationRecord:
-        """What is wanted changes only where the operation could be opened."""
+        """What is wanted changes only where the operation could be opened, or runs already."""
         commanded_at = self.clock.monotonic()
         operation = replace(new_operation(steps, request.who), parameters={"vlans": vlans})
         open_it = partial(
@@ -383,7 +348,8 @@ class BareMetal:
         )
         record = await stored(open_it)
         learned(operation=record.id, epoch=record.epoch)
-        await self._mark(allocation, wanted=wanted, commanded_at=commanded_at)
+        if record.id == operation.id:
+            await self._mark(allocation, wanted=wanted, commanded_at=commanded_at)
         return record
 
     async def _done(self, record: OperationRecord, until: MonotonicSeconds) -> None:

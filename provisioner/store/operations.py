@@ -10,6 +10,7 @@ from provisioner.servers.model import ServerRecord, State
 from provisioner.servers.operation import NewOperation, OperationRecord, Outcome, Status
 from provisioner.servers.states import FOLLOWS, Ending, Intent, next_move
 from provisioner.store import moves, rows
+from provisioner.store.codec import plain
 from provisioner.store.moves import MOVE_OF, Follow
 from provisioner.store.tables import ALLOCATION, EFFECT, OPERATION
 from provisioner.store.transactions import Transactions
@@ -66,7 +67,8 @@ class SqlOperations:
         """Move the server and open its operation; an older open one is superseded.
 
         Where the server already is in the running state of this kind, the open operation of
-        the same kind is answered, or a new one opened if it was lost.
+        the same kind is answered, or a new one opened if it was lost. The same command of a
+        tenant's power that runs already is answered too: who asks twice gets it once.
 
         Args:
             server: Whose.
@@ -91,12 +93,14 @@ class SqlOperations:
                     ErrorCode.STATE_CONFLICT,
                     f"{server} is allocated to instance {allocation.key.instance}",
                 )
+            running = rows.open_operation(connection, server)
+            if running is not None and _is_asked_again(running, operation):
+                return running
             move = next_move(record.state, operation.kind)
             if move is not None:
                 reason = str(operation.parameters.get("reason", ""))
                 moves.move_server(connection, server, move.during, reason=reason)
             else:
-                running = rows.open_operation(connection, server)
                 if running is not None and running.kind is operation.kind:
                     return running
                 _expect_running_state(record, operation.kind)
@@ -215,6 +219,15 @@ class SqlOperations:
         moves.open_operation(
             connection, self._hand_over, server.name, new, allocation=record.allocation, now=now
         )
+
+
+def _is_asked_again(running: OperationRecord, new: NewOperation) -> bool:
+    """Start, stop or reboot, into the same networks."""
+    return (
+        new.kind is Intent.POWER
+        and running.steps_name == new.steps_name
+        and running.parameters == plain(new.parameters)
+    )
 
 
 def _expect_running_state(record: ServerRecord, kind: Intent) -> None:

@@ -1,11 +1,13 @@
 """Start, reboot and delete."""
 
+import asyncio
 from dataclasses import replace
 
 import pytest
 
 from provisioner.errors import RackwrightError
 from provisioner.operations.quarantine import QUARANTINE
+from provisioner.ports.controllers import PowerAct
 from provisioner.servers.allocation import Phase
 from provisioner.servers.model import Power, State
 from provisioner.servers.operation import Status
@@ -62,6 +64,52 @@ def test_more_networks_than_ports_fail_a_start_before_anything_moves(active):
         active.power("on", with_networks(2))
     assert len(active.ports.moves) == moves
     assert active.power_of() is Power.OFF
+
+
+def both(world, first, second, after=1.0):
+    """The second is asked for while the first one runs."""
+
+    async def ask():
+        until = world.within(1800.0)
+        began = asyncio.ensure_future(world.bare_metal.power(*first, until=until))
+        await world.clock.sleep(after)
+        again = await world.bare_metal.power(*second, until=until)
+        return (await began).text, again.text
+
+    before = len(world.history())
+    texts = world.live(ask())
+    return texts, [str(each[1]) for each in world.history()[before:]]
+
+
+@pytest.mark.parametrize(
+    ("act", "text"),
+    [("on", "started"), ("off", "off, its port is in quarantine"), ("cycle", "rebooted")],
+)
+def test_a_command_that_is_asked_for_twice_at_once_is_done_once(active, act, text):
+    if act == "on":
+        active.power("off")
+    pressed = len(active.machines["s1"].booted_from)
+    command = (REQUEST, PowerAct(act))
+    assert both(active, command, command) == ((text, text), [Status.DONE])
+    assert len(active.machines["s1"].booted_from) == pressed + (act != "off")
+
+
+def test_a_start_into_another_network_takes_over_the_running_one(active):
+    active.power("off")
+    network = replace(REQUEST.networks[0], vlan=202)
+    elsewhere = replace(REQUEST, networks=(network,))
+
+    async def ask():
+        until = active.within(1800.0)
+        first = asyncio.ensure_future(active.bare_metal.power(REQUEST, PowerAct.ON, until=until))
+        await active.clock.sleep(1.0)
+        answer = await active.bare_metal.power(elsewhere, PowerAct.ON, until=until)
+        await asyncio.wait({first})
+        return answer.text, first.exception()
+
+    text, superseded = active.live(ask())
+    assert (text, superseded.code) == ("started", "SUPERSEDED")
+    assert active.leads() == tenant(202)
 
 
 def test_readings_before_a_command_say_nothing(active):

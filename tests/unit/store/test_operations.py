@@ -1,6 +1,7 @@
 """Operations opened and closed with the server's move: the whole product of the table."""
 
 import itertools
+from dataclasses import replace
 
 import pytest
 import sqlalchemy as sa
@@ -255,10 +256,23 @@ def test_a_newer_operation_supersedes_the_older_one(database):
 def test_a_power_operation_supersedes_the_one_before(database):
     bring_to(database, State.ACTIVE)
     first = database.operations.open(S1, store.operation(Intent.POWER), now=NOW)
-    second = database.operations.open(S1, store.operation(Intent.POWER), now=NOW)
+    new = replace(store.operation(Intent.POWER), parameters={"vlans": [202]})
+    second = database.operations.open(S1, new, now=NOW)
     assert database.operations.operation(first.id).status is Status.SUPERSEDED
     assert store.running(database, S1).id == second.id
     assert database.allocations.allocation(REQUEST.key).operation == second.id
+
+
+def test_the_same_power_operation_asked_for_again_is_the_one_that_runs(database, handed_over):
+    bring_to(database, State.ACTIVE)
+    new = replace(store.operation(Intent.POWER), parameters={"vlans": (101, 102)})
+    first = database.operations.open(S1, new, now=NOW)
+    handed_over.clear()
+    again = replace(store.operation(Intent.POWER), parameters=new.parameters)
+    assert database.operations.open(S1, again, now=NOW) == first
+    assert handed_over == []
+    other = replace(again, steps_name="reboot/1")
+    assert database.operations.open(S1, other, now=NOW).id == other.id
 
 
 def test_asking_again_attaches_to_what_runs(database, handed_over):
