@@ -89,12 +89,13 @@ def _tree(given: Mapping[str, Any]) -> dict[str, Any]:
     """One server as the manifest has it; what is missing or wrong is found there."""
     tree = {key: given[key] for key in OWN if key in given}
     tree["controller"] = {key: given[key] for key in CONTROLLER if key in given}
-    tree["nics"] = [_nic(text) for text in given.get("nics", ())]
+    tree["nics"] = [nic_of(text) for text in given.get("nics", ())]
     tree["root_disk"] = _properties(given.get("root_disk", ()))
     return tree
 
 
-def _nic(text: str) -> dict[str, Any]:
+def nic_of(text: str) -> dict[str, Any]:
+    """One card as the manifest has it; what is missing or wrong is found there."""
     parts = text.split(",", NIC_PARTS - 1)
     if len(parts) != NIC_PARTS:
         raise click.UsageError(f"--nic {text}: MAC,ROLE[+ROLE],PORT is expected")

@@ -62,6 +62,12 @@ def show(session: Session, name: str, output: str) -> None:
     show_default=True,
     help="A writable medium without an erase method: refuse it, or list it in the evidence.",
 )
+@click.option(
+    "--frozen",
+    default="refuse",
+    show_default=True,
+    help="A disk whose strongest methods firmware has frozen: refuse it, or overwrite it.",
+)
 @evidence_option
 @asks
 @click.pass_obj
@@ -80,7 +86,9 @@ def put(
         "requirements": {
             key: numbers[key] for key in ("min_cpu_threads", "min_memory_bytes", "min_gpus")
         },
-        "policy": {key: numbers[key] for key in ("wipe_methods", "wipe_class", "unerasable")},
+        "policy": {
+            key: numbers[key] for key in ("wipe_methods", "wipe_class", "unerasable", "frozen")
+        },
     }
     service = session.service()
     done = service.ask("PUT", _path(name), body)

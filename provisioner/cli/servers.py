@@ -18,6 +18,7 @@ from provisioner.cli.output import (
     show_record,
     show_table,
 )
+from provisioner.cli.server_change import change_server
 from provisioner.cli.session import Session, asks
 
 NAME: Final = click.argument("name", type=Name())
@@ -30,6 +31,7 @@ def server() -> None:
 
 
 server.add_command(enrol)
+server.add_command(change_server)
 
 
 @server.command("list")

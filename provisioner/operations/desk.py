@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from provisioner.config import Role
+from provisioner.operations.server_change import Change
 from provisioner.ports.catalogue import ImageRecord
 from provisioner.ports.journal import AuditEntry
 from provisioner.secret import Secret
@@ -196,6 +197,17 @@ class ServerDesk(Protocol):
         Raises:
             ConflictError: SERVER_EXISTS.
             InputError: POOL_UNKNOWN.
+        """
+        ...
+
+    async def change(
+        self, name: ServerName, change: Change, by: Operator, *, dry_run: bool
+    ) -> Asked:
+        """Correct what was said at enrolment, and prove that it is the same machine.
+
+        Raises:
+            ConflictError: STATE_CONFLICT: not now. SERVER_EXISTS: another server has this.
+            InputError: USAGE: nothing would change.
         """
         ...
 

@@ -24,6 +24,7 @@ from provisioner.operations.inspect import INSPECT, VERIFY
 from provisioner.operations.quarantine import QUARANTINE, RETIRE
 from provisioner.operations.rehearsal import Rehearse
 from provisioner.operations.release import CLEAN
+from provisioner.operations.server_change import Change, proof_of
 from provisioner.operations.steps import StepList, new_operation
 from provisioner.ports.clock import Clock
 from provisioner.ports.journal import Audit
@@ -78,6 +79,30 @@ class Servers:
         await stored(self.records.servers.enrol, record, password)
         await stored(self.audit.audit, by.who(), "enrol", record.name)
         return await self._open(record, VERIFY, by, "enrolled; its controller is being verified")
+
+    async def change(
+        self, name: ServerName, change: Change, by: Operator, *, dry_run: bool
+    ) -> Asked:
+        """Correct what was said at enrolment, and prove that it is the same machine."""
+        record = await self.server(name)
+        running = await stored(
+            partial(self.records.operations.operations, open_only=True, server=name)
+        )
+        living = await stored(self.records.allocations.living)
+        allocated = any(each.server == name for each in living)
+        steps = proof_of(record, busy=bool(running), allocated=allocated)
+        changed = change.of(record)
+        if dry_run:
+            return await self._rehearsed(changed, new_operation(steps, by.who()), steps)
+        self._not_held()
+        if steps.kind in BOOTS_AGENT:
+            self.ramdisk()
+        fields = {each: getattr(changed, each) for each in ("controller", "identity", "nics")}
+        if change.password is not None:
+            fields["password"] = change.password
+        await stored(partial(self.records.servers.change, name, **fields))
+        await stored(self.audit.audit, by.who(), "change", name, change.words())
+        return await self._open(changed, steps, by, "changed; it must be the same machine still")
 
     async def act(self, name: ServerName, act: ServerAct, by: Operator, *, dry_run: bool) -> Asked:
         """Write the intent."""

@@ -28,7 +28,7 @@ class Servers(Protocol):
         ...
 
     def change(self, name: ServerName, **fields: Any) -> None:  # noqa: ANN401 fields of ServerRecord
-        """Set named fields; never state, dirty or epoch, which only moves may change."""
+        """Set named fields, or the password; never state, dirty or epoch: moves change those."""
         ...
 
     def password(self, name: ServerName) -> Secret:

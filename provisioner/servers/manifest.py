@@ -74,6 +74,20 @@ class NicEntry:
         if not self.roles:
             yield "roles: at least one is expected"
 
+    def nic(self) -> Nic:
+        """As it is remembered."""
+        return Nic(mac=MacAddress(self.mac.lower()), roles=self.roles, port=self.port)
+
+
+def booting_cards(nics: tuple[NicEntry, ...]) -> Iterator[str]:
+    """What is wrong with these cards together: one boots from the network, none stands twice."""
+    booting = [nic for nic in nics if MacRole.PROVISIONING in nic.roles]
+    if len(booting) != 1:
+        yield f"nics: exactly one with role provisioning is expected, found {len(booting)}"
+    macs = [nic.mac.lower() for nic in nics]
+    if len(set(macs)) != len(macs):
+        yield "nics: a MAC stands twice"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerEntry:
@@ -92,12 +106,7 @@ class ServerEntry:
 
     def contradictions(self) -> Iterator[str]:
         """One card boots from the network; the rule for the root disk says something."""
-        booting = [nic for nic in self.nics if MacRole.PROVISIONING in nic.roles]
-        if len(booting) != 1:
-            yield f"nics: exactly one with role provisioning is expected, found {len(booting)}"
-        macs = [nic.mac.lower() for nic in self.nics]
-        if len(set(macs)) != len(macs):
-            yield "nics: a MAC stands twice"
+        yield from booting_cards(self.nics)
         if self.root_disk == RootDiskRule():
             yield "root_disk: at least one property is expected"
 
@@ -119,10 +128,7 @@ class ServerEntry:
                 user=controller.user,
                 system=controller.system,
             ),
-            nics=tuple(
-                Nic(mac=MacAddress(nic.mac.lower()), roles=nic.roles, port=nic.port)
-                for nic in self.nics
-            ),
+            nics=tuple(nic.nic() for nic in self.nics),
             root_disk=self.root_disk,
             kernel_arguments=self.kernel_arguments,
             console=self.console,

@@ -1,6 +1,6 @@
 """Routes of servers: look, enrol, and what an operator asks of one."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from typing import Annotated, Any, Final
 
@@ -19,11 +19,19 @@ from provisioner.operations.desk import (
     ServerDesk,
     Verify,
 )
+from provisioner.operations.server_change import Change
 from provisioner.secret import Secret
-from provisioner.servers.manifest import ServerEntry
+from provisioner.servers.manifest import (
+    Host,
+    Line,
+    NicEntry,
+    PortNumber,
+    ServerEntry,
+    booting_cards,
+)
 from provisioner.servers.model import Maintenance, PowerReading, ServerRecord, State
 from provisioner.service.routes import Asking, Parameter, Route
-from provisioner.service.routes_catalogue import named
+from provisioner.service.routes_catalogue import Digest, named
 from provisioner.strict import matching
 from provisioner.units import Epoch, PoolName, ServerName
 
@@ -67,6 +75,33 @@ class Enrolment:
 
     server: ServerEntry
     password: Secret
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeWanted:
+    """New values of an enrolled server; what is left out stays.
+
+    Attributes:
+        certificate_sha256: Of the controller, in hex; pinned from now on.
+        nics: All cards, in the order of tenant ports.
+    """
+
+    address: Host | None = None
+    port: PortNumber | None = None
+    user: Line | None = None
+    password: Secret | None = None
+    certificate_sha256: Digest | None = None
+    nics: tuple[NicEntry, ...] | None = None
+
+    def contradictions(self) -> Iterator[str]:
+        """One card boots from the network."""
+        yield from () if self.nics is None else booting_cards(self.nics)
+
+    def change(self) -> Change:
+        """As the desk takes it."""
+        cards = None if self.nics is None else tuple(each.nic() for each in self.nics)
+        names = ("address", "port", "user", "password", "certificate_sha256")
+        return Change(nics=cards, **{name: getattr(self, name) for name in names})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,7 +208,21 @@ def server_routes(desk: ServerDesk, catalogue: CatalogueDesk) -> tuple[Route, ..
         entry = wanted.server.without_password_file()
         return await desk.enrol(entry, wanted.password, asking.operator, dry_run=asking.dry_run)
 
+    async def changed(asking: Asking) -> Asked:
+        name, wanted = ServerName(asking.path["name"]), asking.body.change()
+        return await desk.change(name, wanted, asking.operator, dry_run=asking.dry_run)
+
     return (
+        Route(
+            method="POST",
+            path=f"{_ONE}/change",
+            role=Role.OPERATOR,
+            answer=changed,
+            summary="Correct address, user, password, certificate or cards; it is proven anew.",
+            takes=ChangeWanted,
+            gives=Asked,
+            dries=True,
+        ),
         Route(
             method="GET",
             path="/v1/servers",

@@ -78,7 +78,7 @@ class SqlServers:
                 connection.execute(sa.insert(NIC), cards)
 
     def change(self, name: ServerName, **fields: Any) -> None:  # noqa: ANN401 fields of ServerRecord
-        """Set named fields; never state, dirty, epoch or power.
+        """Set named fields, or the password; never state, dirty, epoch or power.
 
         Raises:
             ConflictError: SERVER_UNKNOWN; SERVER_EXISTS: the new address, uuid or MAC is taken.
@@ -91,7 +91,9 @@ class SqlServers:
             columns |= rows.identity_columns(fields["identity"])
         if "baseline" in fields:
             columns |= rows.baseline_columns(fields["baseline"])
-        others = {"controller", "identity", "baseline", "nics"}
+        if "password" in fields:
+            columns["password"] = self._sealed(name, fields["password"])
+        others = {"controller", "identity", "baseline", "nics", "password"}
         if wrong := fields.keys() - PLAIN_FIELDS - others:
             raise ValueError(f"only moves and readings change {', '.join(sorted(wrong))}")
         with self._transactions.write() as connection:

@@ -23,6 +23,7 @@ from provisioner.operations.desk import (
     ServerAct,
     Stage,
 )
+from provisioner.operations.server_change import Change
 from provisioner.ports.catalogue import ImageRecord
 from provisioner.ports.clock import Clock
 from provisioner.ports.journal import AuditEntry
@@ -103,6 +104,18 @@ class MemoryDesk:
             self.kept[name] = entry.record(self.clock.monotonic())
             self.passwords[name] = password
         return self._opened(name, Intent.VERIFY, by, dry_run=dry_run)
+
+    async def change(
+        self, name: ServerName, change: Change, by: Operator, *, dry_run: bool
+    ) -> Asked:
+        """Make it so."""
+        self._change(by, change, dry_run=dry_run)
+        changed = change.of(await self.server(name))
+        if not dry_run:
+            self.kept[name] = changed
+            if change.password is not None:
+                self.passwords[name] = change.password
+        return self._opened(name, Intent.INSPECT, by, dry_run=dry_run)
 
     async def act(self, name: ServerName, act: ServerAct, by: Operator, *, dry_run: bool) -> Asked:
         """Remember what was asked."""

@@ -2,7 +2,10 @@
 
 import click
 
-MORE = {("server", "maintenance"): ["--reason", "a fan"]}
+MORE = {
+    ("server", "maintenance"): ["--reason", "a fan"],
+    ("server", "change"): ["--user", "ann"],
+}
 """Options of which one is needed."""
 VALUES = {
     "name": "bios1",

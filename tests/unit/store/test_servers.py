@@ -95,10 +95,16 @@ def test_a_new_server_is_enrolled_and_nothing_else(database):
         database.servers.enrol(replace(store.new_server("s9"), state=State.AVAILABLE), PASSWORD)
 
 
-@pytest.mark.parametrize("field", ["state", "dirty", "epoch", "power", "password"])
+@pytest.mark.parametrize("field", ["state", "dirty", "epoch", "power"])
 def test_what_only_moves_change_is_not_changed(database, field):
     with pytest.raises(ValueError, match=field):
         database.servers.change(S1, **{field: None})
+
+
+def test_a_changed_password_is_sealed_like_the_first(database, folder):
+    database.servers.change(S1, password=Secret("hunter9"))
+    assert database.servers.password(S1).reveal() == "hunter9"
+    assert b"hunter9" not in b"".join(each.read_bytes() for each in folder.iterdir())
 
 
 def test_a_retired_machine_comes_back_under_its_name_dirty_and_newer(database):
