@@ -13,7 +13,7 @@ from provisioner.agent.tally import Tally
 from provisioner.agent.targets import Target
 from provisioner.agent.tool import RunTool
 from provisioner.wipe.capabilities import Capabilities, SanitizeState
-from provisioner.wipe.choose import leaves
+from provisioner.wipe.choose import is_frozen, leaves
 from provisioner.wipe.commands import (
     OVERWRITE_BLOCK_BYTES,
     SHORT_S,
@@ -137,7 +137,9 @@ class DiskEraser:
         begun = self._bench.ms()
         self._commands, self._state = [], SanitizeState.UNKNOWN
         written = kept = left = 0
-        status, text = _frozen(method, capabilities), ""
+        status, text = RunStatus.DONE, ""
+        if is_frozen(method, capabilities):
+            status = RunStatus.FROZEN
         try:
             if status is RunStatus.DONE:
                 written, kept = self._write_canaries()
@@ -241,15 +243,3 @@ class DiskEraser:
             for act in unlock(self._path):
                 with suppress(ActFailedError):
                     self._perform_run(act)
-
-
-def _frozen(method: Method, capabilities: Capabilities) -> RunStatus:
-    ata = capabilities.ata
-    if ata is None:
-        return RunStatus.DONE
-    if method in SECURITY_ERASES and ata.frozen:
-        return RunStatus.FROZEN
-    sanitize = method.value.startswith("ata-sanitize")
-    if sanitize and ata.sanitize_state is SanitizeState.FROZEN:
-        return RunStatus.FROZEN
-    return RunStatus.DONE

@@ -73,6 +73,7 @@ async def policy_of(work: Work) -> WipePolicy:
         at_least=pool.policy.wipe_methods,
         wipe_class=WipeClass(pool.policy.wipe_class),
         allow_unerasable=pool.policy.unerasable == "list",
+        around_frozen=pool.policy.frozen == "overwrite",
     )
 
 
@@ -96,7 +97,10 @@ async def _choices(work: Work) -> dict[DiskReference, Choice]:
     surveyed = {each.disk: each for each in Surveys.from_json(work.found[MARK.name]).disks}
     return {
         disk: choose(
-            surveyed[disk].capabilities, at_least=policy.at_least, wipe_class=policy.wipe_class
+            surveyed[disk].capabilities,
+            at_least=policy.at_least,
+            wipe_class=policy.wipe_class,
+            around_frozen=policy.around_frozen,
         )
         for disk in map(DiskReference.of, await media_of(work))
     }

@@ -274,11 +274,13 @@ class PoolPolicy:
         wipe_methods: How many different methods each disk gets, at least.
         wipe_class: "clear" or "purge": what the evidence must reach.
         unerasable: "refuse" or "list": a writable medium without an erase method.
+        frozen: "refuse" or "overwrite": a disk whose strongest methods the firmware has frozen.
     """
 
     wipe_methods: int = 1
     wipe_class: str = "clear"
     unerasable: str = "refuse"
+    frozen: str = "refuse"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -38,6 +38,7 @@ class PoolRules:
     wipe_methods: Annotated[int, between(1, 4)] = 1
     wipe_class: Annotated[str, matching("clear|purge", "clear or purge")] = "clear"
     unerasable: Annotated[str, matching("refuse|list", "refuse or list")] = "refuse"
+    frozen: Annotated[str, matching("refuse|overwrite", "refuse or overwrite")] = "refuse"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +64,7 @@ class PoolWanted:
                 wipe_methods=policy.wipe_methods,
                 wipe_class=policy.wipe_class,
                 unerasable=policy.unerasable,
+                frozen=policy.frozen,
             ),
         )
 

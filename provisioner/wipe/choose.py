@@ -4,8 +4,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from provisioner.wipe.capabilities import Capabilities
-from provisioner.wipe.method import METHODS, Leaves, Method, MethodFacts, WipeClass
+from provisioner.wipe.capabilities import Capabilities, SanitizeState
+from provisioner.wipe.method import (
+    METHODS,
+    SECURITY_ERASES,
+    Leaves,
+    Method,
+    MethodFacts,
+    WipeClass,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,15 +30,34 @@ class Choice:
     missing: str = ""
 
 
-def choose(capabilities: Capabilities, *, at_least: int, wipe_class: WipeClass) -> Choice:
+def choose(
+    capabilities: Capabilities,
+    *,
+    at_least: int,
+    wipe_class: WipeClass,
+    around_frozen: bool = False,
+) -> Choice:
     """The strongest methods that the disk offers, one of them reaching the class if any does.
 
     Args:
         capabilities: Of this disk, read now.
         at_least: How many different methods (the pool's `wipe_methods`).
         wipe_class: What the pool asks.
+        around_frozen: Leave out what a frozen disk refuses, where the others are enough for
+            the pool. Else it is chosen, and refused.
     """
     offered = offers(capabilities)
+    open_ones = tuple(each for each in offered if not is_frozen(each, capabilities))
+    if around_frozen and open_ones != offered:
+        choice = _choose(open_ones, capabilities, at_least, wipe_class)
+        if not choice.missing:
+            return choice
+    return _choose(offered, capabilities, at_least, wipe_class)
+
+
+def _choose(
+    offered: tuple[Method, ...], capabilities: Capabilities, at_least: int, wipe_class: WipeClass
+) -> Choice:
     if not offered:
         return Choice(
             methods=(), reaches=WipeClass.NONE, missing="no erase method: the disk is read-only"
@@ -53,6 +79,17 @@ def offers(capabilities: Capabilities) -> tuple[Method, ...]:
     if capabilities.read_only:
         return ()
     return tuple(each for each in Method if _OFFERED[each](capabilities))
+
+
+def is_frozen(method: Method, capabilities: Capabilities) -> bool:
+    """The disk refuses this one until its next power-on, and perhaps after it."""
+    ata = capabilities.ata
+    if ata is None:
+        return False
+    is_sanitize = method.value.startswith("ata-sanitize")
+    return (method in SECURITY_ERASES and ata.frozen) or (
+        is_sanitize and ata.sanitize_state is SanitizeState.FROZEN
+    )
 
 
 def reach(method: Method, capabilities: Capabilities) -> WipeClass:

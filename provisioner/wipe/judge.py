@@ -37,12 +37,14 @@ class WipePolicy:
     """What the pool asks of every disk.
 
     Attributes:
+        around_frozen: True wipes a frozen disk by what it does not refuse, where that is enough.
         allow_unerasable: True lists a medium without an erase method instead of refusing.
     """
 
     at_least: int = 1
     wipe_class: WipeClass = WipeClass.CLEAR
     allow_unerasable: bool = False
+    around_frozen: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,7 @@ from provisioner.errors import ErrorCode
 from provisioner.operations.quarantine import QUARANTINE
 from provisioner.servers.model import ExcludedDisk, Placement, Power, State
 from provisioner.servers.operation import Status
+from provisioner.wipe.capabilities import AtaCapabilities, Capabilities
 from tests.unit.operations import causes as c
 from tests.unit.operations.world import RAMDISK
 
@@ -173,6 +174,44 @@ def test_a_wipe_by_a_pool_that_lists_what_cannot_be_erased_still_misses_no_disk(
     c.agent_lies("mark", nothing)(active)
     active.ask_for_release()
     active.walk()
+    assert (active.state(), active.server().dirty) == (State.QUARANTINED, True)
+
+
+def frozen(world, policy):
+    """A SATA disk that offers a security erase, frozen by firmware; the pool's word on it."""
+    ata = AtaCapabilities(security=True, enhanced=True, frozen=True)
+    seen = first_disk(capabilities=Capabilities(ata=ata).to_json())
+
+    def erased(result):
+        run = result["disks"][0]["runs"][0]
+        refused = run["method"].startswith("ata")
+        return seen(first_run(status="frozen")(result) if refused else result)
+
+    world.agents["s1"].bends = {"mark": seen, "erase": erased}
+    pool = world.database.catalogue.pool("a")
+    policy = replace(pool.policy, **policy)
+    world.database.catalogue.put_pool(replace(pool, policy=policy))
+
+
+def test_a_frozen_disk_is_overwritten_where_its_pool_says_so(active):
+    frozen(active, {"frozen": "overwrite"})
+    active.ask_for_release()
+    active.walk()
+    assert (active.state(), active.server().dirty) == (State.AVAILABLE, False)
+    (disk,) = active.database.evidence.records()[-1]["document"]["disks"]
+    assert [each["method"] for each in disk["methods"]] == ["overwrite"]
+    assert disk["capabilities"]["ata"]["frozen"]
+    assert disk["class"] == "clear"
+
+
+@pytest.mark.parametrize(
+    "policy", [{}, {"frozen": "overwrite", "wipe_methods": 3}], ids=["refused", "not enough"]
+)
+def test_a_frozen_disk_is_quarantined_otherwise(active, policy):
+    frozen(active, policy)
+    operation = active.ask_for_release()
+    active.walk()
+    assert active.operation(operation).code is ErrorCode.DISK_FROZEN
     assert (active.state(), active.server().dirty) == (State.QUARANTINED, True)
 
 

@@ -94,6 +94,32 @@ def test_what_a_disk_cannot_give_is_said(disk, at_least, asked, missing):
     assert choose(disk, at_least=at_least, wipe_class=asked).missing == missing
 
 
+FROZEN = ata(security=True, enhanced=True, frozen=True)
+FROZEN_SANITIZE = ata(sanitize_block=True, sanitize_state=SanitizeState.FROZEN)
+
+
+@pytest.mark.parametrize(
+    ("disk", "at_least", "asked", "methods"),
+    [
+        (FROZEN, 1, CLEAR, [M.OVERWRITE]),
+        (FROZEN, 2, CLEAR, [M.DISCARD, M.OVERWRITE]),
+        (FROZEN_SANITIZE, 1, CLEAR, [M.OVERWRITE]),
+        # what is left is not enough for the pool: chosen as ever, and refused as frozen
+        (FROZEN, 3, CLEAR, [M.ATA_ERASE_ENHANCED, M.ATA_ERASE, M.OVERWRITE]),
+        (FROZEN_SANITIZE, 1, PURGE, [M.ATA_SANITIZE_BLOCK]),
+        # nothing is frozen: nothing changes
+        (ata(security=True), 1, CLEAR, [M.ATA_ERASE]),
+    ],
+)
+def test_around_a_frozen_disks_refusals_where_the_rest_is_enough(disk, at_least, asked, methods):
+    choice = choose(disk, at_least=at_least, wipe_class=asked, around_frozen=True)
+    assert list(choice.methods) == methods
+
+
+def test_a_frozen_disks_strongest_methods_are_chosen_where_the_pool_does_not_say_otherwise():
+    assert choose(FROZEN, at_least=1, wipe_class=CLEAR).methods == (M.ATA_ERASE_ENHANCED,)
+
+
 def test_a_read_only_disk_gets_no_method():
     assert offers(Capabilities(read_only=True, discard_max_bytes=1)) == ()
 
