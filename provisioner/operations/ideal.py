@@ -240,7 +240,9 @@ class IdealRecords:
                 note_readings=_forget,
                 change=self._change,
             ),
-            allocations=SimpleNamespace(mark=_forget, by_id=lambda _id: self.allocation),
+            allocations=SimpleNamespace(
+                mark=_forget, confirm_off=_forget, by_id=lambda _id: self.allocation
+            ),
             operations=SimpleNamespace(operation=lambda _id: self.operation, note=_forget),
             effects=SimpleNamespace(effects=lambda _id: tuple(self._effects)),
             boots=SimpleNamespace(open_boot=_forget, change_boot=_forget),

@@ -28,9 +28,10 @@ FENCE_S = Seconds(8.0)
 async def remember(work: Work, reading: PowerReading) -> Mapping[str, Any]:
     """Note the reading; an allocation that has ended is off for good, once it was seen off."""
     await stored(work.doors.records.servers.note_readings, {work.server.name: reading})
-    if work.allocation is not None and reading.power is Power.OFF and work.allocation.ended_at:
-        mark = partial(work.doors.records.allocations.mark, work.allocation.id, off_confirmed=True)
-        await stored(mark)
+    # opened when nobody had the server, or by now its owner's allocation has ended
+    nobodys = work.allocation is None or work.allocation.ended_at is not None
+    if reading.power is Power.OFF and nobodys:
+        await stored(work.doors.records.allocations.confirm_off, work.server.name)
     return {"power": reading.power, "at": work.doors.clock.wall()}
 
 

@@ -91,6 +91,10 @@ class Allocations(Protocol):
         """Living or ended."""
         ...
 
+    def confirm_off(self, server: ServerName) -> None:
+        """Off was seen since its allocations have ended: it is so for all of them."""
+        ...
+
     def mark(self, allocation: AllocationId, **fields: Any) -> None:  # noqa: ANN401 fields of Allocation
         """Set named fields; never phase, server or end, which only moves may change."""
         ...

@@ -208,6 +208,16 @@ class SqlAllocations:
             if not connection.execute(change.values(**plain(fields))).rowcount:
                 raise _unknown(allocation)
 
+    def confirm_off(self, server: ServerName) -> None:
+        """Off was seen since its allocations have ended: it is so for all of them."""
+        ended = sa.and_(
+            ALLOCATION.c.server == server,
+            ALLOCATION.c.ended_at.is_not(None),
+            ALLOCATION.c.off_confirmed.is_(False),
+        )
+        with self._transactions.write() as connection:
+            connection.execute(sa.update(ALLOCATION).where(ended).values(off_confirmed=True))
+
     def failure(self, key: InstanceKey) -> Failure | None:
         """How its last deployment or power operation failed; None where it did not."""
         query = (

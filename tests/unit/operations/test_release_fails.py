@@ -4,13 +4,15 @@ from dataclasses import replace
 
 import pytest
 
+from cloudstack_ext.power_view import PowerState, power_state
 from provisioner.errors import ErrorCode
 from provisioner.operations.quarantine import QUARANTINE
+from provisioner.operations.release import CLEAN
 from provisioner.servers.model import ExcludedDisk, Placement, Power, State
 from provisioner.servers.operation import Status
 from provisioner.wipe.capabilities import AtaCapabilities, Capabilities
 from tests.unit.operations import causes as c
-from tests.unit.operations.world import RAMDISK
+from tests.unit.operations.world import RAMDISK, REQUEST
 
 NOWHERE, SHUT = Placement.QUARANTINE, Placement.SHUT
 ON = "on-to-network"
@@ -153,6 +155,22 @@ def test_a_release_does_not_pass_a_controller_that_does_not_answer(active):
     assert "possibly still running" in active.server().reason
     assert active.power_of() is Power.ON
     assert not active.allocation().off_confirmed
+
+
+@pytest.mark.parametrize("steps", [QUARANTINE, CLEAN], ids=lambda each: each.name)
+def test_an_operators_operation_confirms_off_for_the_allocation_that_ended(active, steps):
+    """Its release could not see it: status says so until somebody can."""
+    c.silent(active)
+    active.ask_for_release()
+    active.walk()
+    assert not active.allocation().off_confirmed
+    active.machines["s1"].silent = False
+    active.pass_time(600.0)
+    assert not active.allocation().off_confirmed
+    active.open(steps)
+    active.walk()
+    assert active.allocation().off_confirmed
+    assert power_state(active.do(active.bare_metal.observe(REQUEST.key))) is PowerState.OFF
 
 
 def test_a_fence_that_was_shut_is_off_once_the_controller_answers_again(active):
