@@ -9,10 +9,11 @@ from typing import Any
 
 from cloudstack_ext.main_outside import MakeOutside
 from cloudstack_ext.main_parts import Parts
+from provisioner.operations.bell import EVERY
 from provisioner.operations.consoles import Consoles
 from provisioner.operations.conversation import Conversations
 from provisioner.operations.doors import Doors
-from provisioner.operations.housekeeping import Housekeeping, close_lost
+from provisioner.operations.housekeeping import Housekeeping, Kept, close_lost
 from provisioner.operations.lists import STEPS, follow
 from provisioner.operations.power_loop import PowerLoop
 from provisioner.operations.quarantine import QUARANTINE
@@ -20,7 +21,7 @@ from provisioner.operations.runner import Runner
 from provisioner.operations.steps import new_operation
 from provisioner.servers.model import ServerRecord
 from provisioner.store.waiting import stored
-from provisioner.units import Seconds, ServerName
+from provisioner.units import Seconds, ServerName, WallSeconds
 
 log = logging.getLogger(__name__)
 
@@ -101,6 +102,7 @@ class Engine:
                 machines=parts.machines,
                 clock=parts.clock,
                 forget=parts.durable.forget,
+                kept=_kept(parts),
             )
             loops.append(housekeeping.run())
         try:
@@ -175,6 +177,20 @@ class Engine:
             every_moving=Seconds(times.power_read_moving_s),
             on_stray=quarantine,
         )
+
+
+def _kept(parts: Parts) -> tuple[Kept, ...]:
+    """What goes when it is old: the rest is history."""
+    days, open_now = parts.settings.retention, parts.records.operations.operations
+
+    def forget_files(before: WallSeconds) -> int:
+        running = [each.id for each in open_now(open_only=True, most=EVERY)]
+        return parts.files.forget(before, running)
+
+    return (
+        Kept(what="calls", days=days.calls_days, forget=parts.database.calls.forget),
+        Kept(what="operations' files", days=days.operation_files_days, forget=forget_files),
+    )
 
 
 LET_GO_S = 5.0

@@ -21,6 +21,8 @@ Uid = Annotated[int, between(0, 2**32 - 2)]
 Name = Annotated[str, matching(r"[a-z0-9][a-z0-9-]{0,62}", "a name ([a-z0-9][a-z0-9-]{0,62})")]
 Duration = Annotated[float, between(0, 7 * 86400)]
 """Seconds."""
+Days = Annotated[int, between(7, 36500)]
+"""A week at least: what is younger is needed to understand what happened."""
 Interface = Annotated[str, matching(r"[A-Za-z0-9_.-]{1,15}", "an interface name")]
 Namespace = Annotated[
     str, matching(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}", "the name of a network namespace")
@@ -294,6 +296,20 @@ class Times:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Retention:
+    """Days that are kept; audit, evidence, operations and their stages stay for ever.
+
+    Attributes:
+        operation_files_days: Console, agent's journal, boot script and DHCP lines beside each
+            operation that has ended.
+        calls_days: The journal of calls to controllers, ports and boot services.
+    """
+
+    operation_files_days: Days = 90
+    calls_days: Days = 90
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """All of it."""
 
@@ -305,6 +321,7 @@ class Settings:
     extension: ExtensionSettings = ExtensionSettings()
     operators: OperatorSettings = OperatorSettings()
     times: Times = Times()
+    retention: Retention = Retention()
 
     def contradictions(self) -> Iterator[str]:
         """Listeners share nothing."""

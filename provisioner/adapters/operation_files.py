@@ -1,11 +1,13 @@
 """Files beside an operation's rows: console, agent's journal, boot files. Bounded, private."""
 
 import os
+import shutil
 import threading
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from provisioner.units import OperationId
+from provisioner.units import OperationId, WallSeconds
 
 MOST_BYTES = 4 * 1024 * 1024
 KEPT_BYTES = 3 * 1024 * 1024
@@ -49,7 +51,30 @@ class OperationFiles:
         folder = self.folder / operation
         return tuple(sorted(each.name for each in folder.iterdir())) if folder.is_dir() else ()
 
+    def forget(self, before: WallSeconds, open_now: Collection[OperationId]) -> int:
+        """Delete the folders in which nothing was written since; how many.
+
+        Args:
+            before: Nothing newer goes.
+            open_now: Operations that may write again: theirs stay.
+        """
+        if not self.folder.is_dir():
+            return 0
+        stay = set(open_now)
+        old = [
+            each
+            for each in self.folder.iterdir()
+            if each.name not in stay and _written(each) < before
+        ]
+        for each in old:
+            shutil.rmtree(each)
+        return len(old)
+
     def _path(self, operation: OperationId, name: str) -> Path:
         if Path(operation).name != operation or Path(name).name != name:
             raise ValueError(f"not a plain name: {operation!r}, {name!r}")
         return self.folder / operation / name
+
+
+def _written(folder: Path) -> float:
+    return max(each.stat().st_mtime for each in (folder, *folder.iterdir()))

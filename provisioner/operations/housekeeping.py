@@ -27,23 +27,39 @@ from provisioner.units import OperationId, Seconds, ServerName, WallSeconds
 log = logging.getLogger(__name__)
 ROUND_S = Seconds(5.0)
 FORGET_EVERY_S = 3600.0
-KEPT_S = 30 * 86400.0
+DAY_S = 86400.0
+KEPT_S = 30 * DAY_S
 LOOK_EVERY_S = 60.0
 AGAIN_S = 300.0
 """From when a failed quarantine is first seen to the next try."""
 
 Forget = Callable[[WallSeconds], int]
-"""Deletes some of what the durable engine remembers from before that moment; how many."""
+"""Deletes what is older than that moment; how many."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """Something that is kept for a number of days."""
+
+    what: str
+    days: int
+    forget: Forget
 
 
 @dataclass(slots=True)
 class Housekeeping:
-    """Rounds of a few seconds; each change is a whole move of its own."""
+    """Rounds of a few seconds; each change is a whole move of its own.
+
+    Attributes:
+        forget: Some of what the durable engine remembers.
+        kept: What an administrator said how long to keep.
+    """
 
     records: Records
     machines: BareMetal
     clock: Clock
     forget: Forget
+    kept: tuple[Kept, ...] = ()
     _forgot_at: float = 0.0
     _looked_at: float = 0.0
     _failed: dict[OperationId, float] = field(default_factory=dict)
@@ -71,11 +87,23 @@ class Housekeeping:
                     await self._try_to_end(allocation, reason)
 
     async def _forget(self) -> None:
-        """The durable engine's rows of what ended long ago; our own records of it stay."""
+        """The durable engine's rows of what ended long ago, and what is kept for days only."""
         now = self.clock.monotonic()
         if now - self._forgot_at >= FORGET_EVERY_S:
             self._forgot_at = now
-            await asyncio.to_thread(self.forget, WallSeconds(self.clock.wall() - KEPT_S))
+            wall = self.clock.wall()
+            await asyncio.to_thread(self.forget, WallSeconds(wall - KEPT_S))
+            for each in self.kept:
+                await self._let_go(each, WallSeconds(wall - each.days * DAY_S))
+
+    async def _let_go(self, kept: Kept, before: WallSeconds) -> None:
+        try:
+            gone = await asyncio.to_thread(kept.forget, before)
+        except (OSError, RackwrightError) as error:  # tried again in an hour
+            log.warning("housekeeping: %s stay: %s", kept.what, error)
+        else:
+            if gone:
+                log.info("%d %s older than %d days are gone", gone, kept.what, kept.days)
 
     async def _quarantine_again(self) -> None:
         """A quarantine that failed has left a server perhaps running, perhaps connected (5)."""

@@ -6,9 +6,12 @@ from provisioner.ports.clock import Clock
 from provisioner.ports.journal import Call
 from provisioner.servers.operation import Status
 from provisioner.store.codec import fill
+from provisioner.store.guards import YOUNG_S
 from provisioner.store.tables import CALL, OPERATION
 from provisioner.store.transactions import Transactions
 from provisioner.units import OperationId, ServerName, WallSeconds
+
+AT_ONCE = 1000
 
 
 class SqlCallJournal:
@@ -32,6 +35,16 @@ class SqlCallJournal:
         with self._transactions.write() as connection:
             connection.execute(sa.insert(CALL).values(**columns))
 
+    def forget(self, before: WallSeconds) -> int:
+        """Delete what is older than this moment, but for the last week; how many."""
+        count = 0
+        while True:
+            with self._transactions.write() as connection:
+                gone = _delete_oldest(connection, before)
+            count += gone
+            if gone < AT_ONCE:
+                return count
+
     def calls(
         self,
         *,
@@ -51,3 +64,13 @@ class SqlCallJournal:
         with self._transactions.read() as connection:
             found = [fill(Call, {**row}) for row in connection.execute(query).mappings()]
         return tuple(reversed(found))
+
+
+def _delete_oldest(connection: sa.Connection, before: WallSeconds) -> int:
+    """Some of them; young ones have a guard of their own."""
+    newest = connection.scalar(sa.select(CALL.c.at).order_by(CALL.c.number.desc()).limit(1))
+    if newest is None:
+        return 0
+    oldest = sa.select(CALL.c.number, CALL.c.at).order_by(CALL.c.number).limit(AT_ONCE).subquery()
+    old = sa.select(oldest.c.number).where(oldest.c.at < min(before, newest - YOUNG_S))
+    return connection.execute(sa.delete(CALL).where(CALL.c.number.in_(old))).rowcount

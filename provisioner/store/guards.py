@@ -23,6 +23,7 @@ WITH_OWNER = (
     State.QUARANTINED,
 )
 """Where a server may be while an allocation of it lives."""
+YOUNG_S = 7 * 86400
 
 
 def allowed_moves() -> frozenset[tuple[State, State]]:
@@ -306,8 +307,13 @@ def _once() -> Guards:
     )
     yield _keep("agent_order", "operation number step epoch kind parameters")
     yield _keep("image", "name root image_bytes data_bytes block_bytes logical_sector_bytes")
+    yield _stay("audit")
+    # what is old may go (retention), and nothing that is young
+    newest = "(SELECT x.at FROM call x ORDER BY x.number DESC LIMIT 1)"
+    yield _refuse(
+        "call_stays", "DELETE ON call", f"OLD.at > {newest} - {YOUNG_S}", "call: rows stay"
+    )
     for table in ("audit", "call"):
-        yield _stay(table)
         yield _refuse(f"{table}_unchanged", f"UPDATE ON {table}", "true", f"{table}: rows stay")
 
 

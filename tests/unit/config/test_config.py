@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from provisioner.config import Role, Settings, Times, load
+from provisioner.config import Retention, Role, Settings, Times, load
 from provisioner.errors import ErrorCode, InputError
 
 EXAMPLE = Path(__file__).parents[3] / "docs" / "examples" / "rackwright.toml"
@@ -55,12 +55,13 @@ def test_the_example_is_valid_and_says_nothing_surprising():
     assert settings(EXAMPLE.read_text()).notices() == ()
 
 
-def test_the_example_shows_the_true_times():
+@pytest.mark.parametrize(("name", "usual"), [("times", Times()), ("retention", Retention())])
+def test_the_example_shows_what_counts_where_nothing_is_said(name, usual):
     text = EXAMPLE.read_text()
-    section = re.compile(r"^\[times\]\n(.*)\Z", re.M | re.S).search(text)
+    section = re.compile(rf"^\[{name}\]\n(.*?)(?=^\[|\Z)", re.M | re.S).search(text)
     assert section
     uncommented = re.sub(r"^# (?=\w+ = )", "", section[1], flags=re.M)
-    assert tomllib.loads(uncommented) == dataclasses.asdict(Times())
+    assert tomllib.loads(uncommented) == dataclasses.asdict(usual)
 
 
 def test_every_key_of_every_section_stands_in_the_example():

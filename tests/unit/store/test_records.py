@@ -10,6 +10,7 @@ from provisioner.evidence.chain import verify_chain
 from provisioner.ports.catalogue import ImageRecord
 from provisioner.servers.model import PoolPolicy
 from provisioner.servers.states import Intent
+from provisioner.store.call_journal import AT_ONCE
 from provisioner.testing import store
 from provisioner.units import ImageName, PoolName, ServerName, WallSeconds
 
@@ -124,3 +125,20 @@ def test_audit_of_a_server_has_its_operations_and_of_who_had_it(database, clock)
     assert [each.act for each in found] == ["maintenance", "cancel"]
     assert [each.act for each in database.audit.entries(since=later)] == ["put pool", "maintenance"]
     assert database.audit.entries(server=ServerName("s2")) == ()
+
+
+DAY_S = 86400.0
+
+
+def test_old_calls_go_and_young_ones_stay_whoever_asks(database, clock):
+    for _ in range(2 * AT_ONCE + 5):
+        database.calls.call(S1, "controller", "read power", "ok")
+    clock.advance(50 * DAY_S)
+    database.calls.call(S1, "controller", "power off", "ok")
+    clock.advance(5 * DAY_S)
+    database.calls.call(S1, "controller", "power on", "ok")
+    assert database.calls.forget(WallSeconds(clock.wall() - 90 * DAY_S)) == 0
+    assert database.calls.forget(WallSeconds(clock.wall() - 30 * DAY_S)) == 2 * AT_ONCE + 5
+    clock.advance(30 * DAY_S)  # nothing was called for a month: the last week before it stays
+    assert database.calls.forget(clock.wall()) == 0
+    assert [each.text for each in database.calls.calls()] == ["power off", "power on"]
