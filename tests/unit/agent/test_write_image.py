@@ -91,6 +91,11 @@ def _order(server, **changes):
     return ImageOrder(**{**values, **changes})
 
 
+def _head(disk):
+    with disk.open("rb") as file:
+        return file.read(IMAGE_BYTES)
+
+
 def _untouched(disk):
     return disk.read_bytes() == b"\xa5" * DISK_BYTES
 
@@ -140,7 +145,7 @@ def test_a_lost_connection_goes_on_at_the_byte(disk, server, link):
 
     write_to(str(disk), _order(server), link)
 
-    assert disk.read_bytes()[:IMAGE_BYTES] == IMAGE
+    assert _head(disk) == IMAGE
     assert [first for _, first, _ in server.requests[:3]] == [0, BLOCK + 1000, BLOCK + 1010]
 
 
@@ -149,7 +154,7 @@ def test_a_server_error_is_tried_again(disk, server, link):
 
     write_to(str(disk), _order(server), link)
 
-    assert disk.read_bytes()[:IMAGE_BYTES] == IMAGE
+    assert _head(disk) == IMAGE
 
 
 def test_a_block_that_came_wrong_once_is_fetched_again(disk, server, link):
@@ -157,7 +162,7 @@ def test_a_block_that_came_wrong_once_is_fetched_again(disk, server, link):
 
     write_to(str(disk), _order(server), link)
 
-    assert disk.read_bytes()[:IMAGE_BYTES] == IMAGE
+    assert _head(disk) == IMAGE
     assert server.requests[-1] == ("/image.raw", 12 * BLOCK, 13 * BLOCK - 1)
 
 
@@ -168,7 +173,7 @@ def test_a_block_that_stays_wrong_ends_the_order_and_is_never_written(disk, serv
         write_to(str(disk), _order(server), link)
 
     assert raised.value.code == "IMAGE_DIGEST"
-    assert disk.read_bytes()[12 * BLOCK : 13 * BLOCK] == b"\xa5" * BLOCK
+    assert _head(disk)[12 * BLOCK : 13 * BLOCK] == b"\xa5" * BLOCK
 
 
 @pytest.mark.parametrize(
@@ -300,7 +305,7 @@ def test_a_real_block_device_takes_zeros_by_its_own_command_and_one_in_use_is_re
     ).stdout.strip()
     try:
         write_to(loop, _order(server), link)
-        assert disk.read_bytes()[:IMAGE_BYTES] == IMAGE
+        assert _head(disk) == IMAGE
         with opened(loop), pytest.raises(OrderFailedError, match="busy"):
             write_to(loop, _order(server), link)
     finally:

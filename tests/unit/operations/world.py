@@ -64,7 +64,7 @@ class World:
         self.clock = VirtualClock(self.loop, rack["wall"] + 1.0)
         self.times = times
         self.trespasses = []
-        self.waiting = defaultdict(list)
+        self.waiting, self.told = defaultdict(list), asyncio.Event()
         self.folder = folder
         self.database = fast(store.open_store(folder, self.clock, self._handed_over))
         self.controllers = FakeControllers(self.clock)
@@ -275,6 +275,7 @@ class World:
 
     def _handed_over(self, _connection, operation, server):
         self.waiting[server].append(operation)
+        self.told.set()
 
     async def walk_all(self):
         """Every operation that was handed over, and what follows it, each server on its own."""
@@ -307,7 +308,8 @@ class World:
                 if server not in self.walkers or self.walkers[server].done():
                     self.walkers[server] = self.loop.create_task(self._walk(server))
                     self.tasks.append(self.walkers[server])
-            await self.clock.sleep(0.2)
+            await self.told.wait()
+            self.told.clear()
 
     # --- what tests do
     def when(self, step, act):
