@@ -42,7 +42,10 @@ def callbacks() -> Callbacks:
         now=time.time,
         service=ServiceCallbacks(serve=_serve, initialise=_initialise, add_token=_add_token),
         images=ImageCallbacks(
-            import_image=_import_image, build_image=_build_image, buildable=BUILDABLE
+            import_image=_import_image,
+            remove_image=_remove_image,
+            build_image=_build_image,
+            buildable=BUILDABLE,
         ),
         keys=KeyCallbacks(read_public_key=_read_public_key, verify_signature=_verify_signature),
         lab=lab_callbacks(),
@@ -61,19 +64,31 @@ def _initialise(settings: "Settings") -> Initialised:
     from cloudstack_ext.main_parts import first_database
     from provisioner.adapters.keys.initialise import initialise
     from provisioner.config import Role
+    from provisioner.errors import ConflictError, ErrorCode
     from provisioner.service.tokens import RANDOM_BYTES, new_token
 
+    files = settings.files()
+    there = [each for each in (files.database, files.marker) if each.exists()]
+    if there:
+        text = f"{there[0]} is there: this installation has begun; `rackwright serve` starts it"
+        raise ConflictError(ErrorCode.ALREADY_INITIALISED, text)
     token, line = new_token(FIRST_OPERATOR, Role.ADMIN, secrets.token_bytes(RANDOM_BYTES), "")
     sites = settings.extension.sites
-    files = initialise(
+    made = initialise(
         settings.service.state_dir,
         site=sites[0].name if sites else "rackwright",
         addresses=[settings.provisioning.address],
-        others={settings.files().tokens.name: line.encode()},
+        others={files.tokens.name: line.encode()},
     )
-    first_database(settings)
-    write_boot_files(settings)
-    return Initialised(files=(*files, settings.files().database), token=token)
+    try:
+        first_database(settings)
+        write_boot_files(settings)
+    except BaseException:  # all or nothing, so that it can be asked for again
+        beside = files.database.parent.glob(f"{files.database.name}-*")
+        for path in (*made, files.database, files.marker, *beside):
+            path.unlink(missing_ok=True)
+        raise
+    return Initialised(files=(*made, files.database), token=token)
 
 
 def _add_token(settings: "Settings", name: str, role: "Role") -> "Secret":
@@ -108,6 +123,23 @@ def _import_image(settings: "Settings", source: Path, name: str, report: Report)
         raise InputError(ErrorCode.FILE_UNREADABLE, f"{source}: {error.strerror}") from error
     with file:
         return asyncio.run(importer.import_image(file, ImageName(name), report))
+
+
+def _remove_image(settings: "Settings", folder: Path) -> None:
+    """Only a folder of an image: what the service says of it is a path like any other."""
+    import shutil
+
+    from provisioner.errors import ErrorCode, InputError
+
+    images = settings.provisioning.blobs_dir / "images"
+    if folder.parent != images:
+        text = f"{folder} lies not in {images}: delete it by hand"
+        raise InputError(ErrorCode.FILE_UNREADABLE, text)
+    try:
+        shutil.rmtree(folder)
+    except OSError as error:
+        text = f"{error.filename or folder}: {error.strerror}; the image is out of use, delete it"
+        raise InputError(ErrorCode.FILE_UNREADABLE, text) from error
 
 
 def _build_image(what: str, out: Path, cache: Path, say: Say) -> None:

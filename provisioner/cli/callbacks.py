@@ -52,11 +52,13 @@ class ImageCallbacks:
 
     Attributes:
         import_image: Settings, source file, name, progress: converts into blobs_dir.
+        remove_image: Settings, folder of an image that is out of use: deletes its files.
         build_image: What to build ("tiny", "debian-12"), the raw file to make, cache, progress.
         buildable: Names that `build_image` takes.
     """
 
     import_image: "Callable[[Settings, Path, str, Report], ImageRecord]"
+    remove_image: "Callable[[Settings, Path], None]"
     build_image: Callable[[str, Path, Path, Say], None]
     buildable: tuple[str, ...]
 

@@ -90,6 +90,34 @@ def import_image(
 
 
 @image.command()
+@click.argument("name", type=Name())
+@evidence_option
+@asks
+@click.pass_obj
+def remove(session: Session, name: str, evidence: Path | None, output: str) -> None:
+    """Take an image out of use and delete its files.
+
+    Refused while a pool or an operation uses it. Its name is never given to other bytes.
+    """
+    service = session.service()
+    done = service.ask("DELETE", _path(name))
+    session.callbacks.images.remove_image(session.settings(), Path(done["image"]["folder"]))
+    if output == JSON:
+        show_json(done)
+    else:
+        click.echo(f"{name}: removed")
+    if evidence is not None:
+        reached = Reached(
+            asked=f"remove image {name}",
+            done=done,
+            checked=f"image {name} is not listed any more",
+            state=service.ask("GET", "/v1/images"),
+            repeat=["image", "list", "--output", "json"],
+        )
+        write_record(evidence, session, reached)
+
+
+@image.command()
 @click.argument("what")
 @click.option("--out", type=FILE, required=True, help="The raw image to make.")
 @click.option("--cache", type=FILE, help="Keeps packages.  [default: ~/.cache/rackwright]")

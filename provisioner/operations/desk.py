@@ -16,7 +16,7 @@ from provisioner.secret import Secret
 from provisioner.servers.manifest import ServerEntry
 from provisioner.servers.model import Pool, ServerRecord
 from provisioner.servers.operation import OperationRecord
-from provisioner.units import OperationId, ServerName, WallSeconds
+from provisioner.units import ImageName, OperationId, ServerName, WallSeconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -271,6 +271,15 @@ class CatalogueDesk(Protocol):
         Raises:
             ConflictError: IMAGE_EXISTS: the name was given to other bytes.
             InputError: IMAGE_MISSING: its files are not where they must be.
+        """
+        ...
+
+    async def remove_image(self, name: ImageName, by: Operator) -> ImageRecord:
+        """Out of use; its files are its importer's to delete. The record as it was.
+
+        Raises:
+            InputError: IMAGE_UNKNOWN.
+            ConflictError: IN_USE.
         """
         ...
 

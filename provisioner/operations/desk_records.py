@@ -31,7 +31,7 @@ from provisioner.servers.model import Pool
 from provisioner.servers.operation import Effect, OperationRecord, Outcome, Status
 from provisioner.servers.states import Ending, Intent, next_move
 from provisioner.store.waiting import stored
-from provisioner.units import OperationId, ServerName, WallSeconds
+from provisioner.units import ImageName, OperationId, ServerName, WallSeconds
 
 
 class Kept(Keepsakes, Protocol):
@@ -230,6 +230,13 @@ class Shelf:
             raise InputError(ErrorCode.IMAGE_MISSING, f"no imported image lies in {image.folder}")
         await stored(self.records.catalogue.put_image, image)
         await stored(self.audit.audit, by.who(), "put image", image.name)
+
+    async def remove_image(self, name: ImageName, by: Operator) -> ImageRecord:
+        """Out of use; its name stays taken by its bytes."""
+        refuse_held(self.held)
+        removed = await stored(self.records.catalogue.remove_image, name)
+        await stored(self.audit.audit, by.who(), "remove image", name)
+        return removed
 
 
 @dataclass(slots=True)

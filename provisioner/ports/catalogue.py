@@ -56,3 +56,12 @@ class Catalogue(Protocol):
     def put_image(self, image: ImageRecord) -> None:
         """Remember an imported image; a name is never given to other bytes."""
         ...
+
+    def remove_image(self, name: ImageName) -> ImageRecord:
+        """Out of use, with its name kept for its bytes; the record as it was.
+
+        Raises:
+            InputError: IMAGE_UNKNOWN.
+            ConflictError: IN_USE: a pool's map or an open operation names it.
+        """
+        ...

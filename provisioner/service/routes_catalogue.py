@@ -156,6 +156,11 @@ def catalogue_routes(desk: CatalogueDesk) -> tuple[Route, ...]:
         await desk.put_image(made, asking.operator)
         return ImageAnswer(image=made)
 
+    async def remove_image(asking: Asking) -> ImageAnswer:
+        return ImageAnswer(
+            image=await desk.remove_image(ImageName(asking.path["name"]), asking.operator)
+        )
+
     look, change = Role.VIEWER, Role.ADMIN
     pools_path, pool_path = "/v1/pools", "/v1/pools/{name}"
     images_path, image_path = "/v1/images", "/v1/images/{name}"
@@ -166,6 +171,7 @@ def catalogue_routes(desk: CatalogueDesk) -> tuple[Route, ...]:
         ("GET", images_path, look, images, "All images.", ImageList, None),
         ("GET", image_path, look, image, "One image.", ImageAnswer, None),
         ("PUT", image_path, change, put_image, "Remember its import.", ImageAnswer, ImageImported),
+        ("DELETE", image_path, change, remove_image, "Out of use.", ImageAnswer, None),
     )  # fmt: skip
     return tuple(
         Route(

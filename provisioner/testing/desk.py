@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import UUID
 
-from provisioner.errors import ConflictError, ErrorCode, RackwrightError
+from provisioner.errors import ConflictError, ErrorCode, InputError, RackwrightError
 from provisioner.operations.desk import (
     Asked,
     Desk,
@@ -32,7 +32,7 @@ from provisioner.servers.manifest import ServerEntry
 from provisioner.servers.model import Maintenance, Pool, ServerRecord
 from provisioner.servers.operation import OperationRecord, Status
 from provisioner.servers.states import Ending, Intent
-from provisioner.units import OperationId, ServerName, WallSeconds
+from provisioner.units import ImageName, OperationId, ServerName, WallSeconds
 
 PLAN = (
     PlannedStep(
@@ -195,6 +195,13 @@ class MemoryDesk:
         """Keep it."""
         self._change(by, image, dry_run=False)
         self.image_map[image.name] = image
+
+    async def remove_image(self, name: ImageName, by: Operator) -> ImageRecord:
+        """Forget it."""
+        self._change(by, name, dry_run=False)
+        if name not in self.image_map:
+            raise InputError(ErrorCode.IMAGE_UNKNOWN, f"there is no image {name!r}")
+        return self.image_map.pop(name)
 
     # --- records
     async def evidence(self) -> tuple[Mapping[str, Any], ...]:

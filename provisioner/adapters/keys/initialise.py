@@ -42,7 +42,10 @@ def initialise(
     content = {**_make(site, addresses), **others}
     there = [name for name in content if (folder / name).exists()]
     if there:
-        text = f"{folder} holds {', '.join(sorted(there))}; nothing is ever overwritten"
+        text = (
+            f"{folder} holds {', '.join(sorted(there))}; nothing is ever overwritten: "
+            "`rackwright serve` starts what is there, a new installation needs another state_dir"
+        )
         raise ConflictError(ErrorCode.ALREADY_INITIALISED, text)
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)

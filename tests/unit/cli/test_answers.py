@@ -42,7 +42,7 @@ def words_of(rig, identifier, words, command):
         given = [*words, "--all", str(rig.folder / "all"), "--"]
     if words in {("pool", "show"), ("pool", "put")}:
         given[-1] = "a"
-    if words == ("image", "show"):
+    if words in {("image", "show"), ("image", "remove")}:
         given[-1] = "tiny"
     given += behind.get(words, [])
     at = len(words)

@@ -127,6 +127,7 @@ class Rig:
             ),
             images=ImageCallbacks(
                 import_image=self._import,
+                remove_image=lambda _settings, folder: self._note("remove", folder),
                 build_image=lambda *given: self._note("build", *given[:2]),
                 buildable=("tiny", "debian-12"),
             ),
@@ -525,6 +526,18 @@ def test_an_image_is_imported_here_and_registered_there(rig):
     assert "8.0 MiB" in rig.run("image", "list").stdout
     assert rig.json("image", "show", "tiny")["image"]["root"] == IMAGE.root
     assert "1970-01-01 00:00:01Z" in rig.run("image", "show", "tiny").stdout
+
+
+def test_an_image_is_taken_out_of_use_there_and_deleted_here(rig):
+    rig.run("image", "import", "/src.qcow2", "--name", "tiny")
+    folder = rig.folder / "records"
+    done = rig.run("image", "remove", "tiny", "--evidence", str(folder))
+    assert (done.exit_code, done.stdout) == (0, "tiny: removed\n")
+    assert ("remove", IMAGE.folder) in rig.calls
+    assert rig.desk.image_map == {}
+    assert len(list(folder.iterdir())) == 1
+    failed(rig.run("image", "remove", "tiny"), ErrorCode.IMAGE_UNKNOWN, 64)
+    assert rig.calls.count(("remove", IMAGE.folder)) == 1
 
 
 def test_an_image_is_built_by_its_name(rig):

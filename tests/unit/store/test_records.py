@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from provisioner.errors import ConflictError
+from provisioner.errors import ConflictError, InputError
 from provisioner.evidence.chain import verify_chain
 from provisioner.ports.catalogue import ImageRecord
 from provisioner.servers.model import PoolPolicy
@@ -85,6 +85,28 @@ def test_an_image_keeps_its_name_for_the_same_bytes(database):
     assert database.catalogue.images() == (moved,)
     with pytest.raises(ConflictError, match="IMAGE_EXISTS"):
         database.catalogue.put_image(replace(IMAGE, root="bb"))
+
+
+def test_an_image_in_use_is_not_removed_and_its_name_stays_its_own(database):
+    database.catalogue.put_image(IMAGE)
+    database.catalogue.put_pool(replace(store.pool("a"), images={"ubuntu": IMAGE.name}))
+    with pytest.raises(ConflictError, match=r"IN_USE: image .* is used by pool a"):
+        database.catalogue.remove_image(IMAGE.name)
+    database.catalogue.put_pool(replace(store.pool("a"), images={}))
+    needs = replace(store.operation(Intent.CLEAN), parameters={"image": IMAGE.name})
+    running = database.operations.open(S1, needs, now=NOW)
+    with pytest.raises(ConflictError, match=f"is used by operation {running.id}"):
+        database.catalogue.remove_image(IMAGE.name)
+    database.operations.cancel(running.id, "ann", store.follow, now=NOW)
+    assert database.catalogue.remove_image(IMAGE.name) == IMAGE
+    assert database.catalogue.image(IMAGE.name) is None
+    assert IMAGE.name not in {each.name for each in database.catalogue.images()}
+    with pytest.raises(InputError, match="IMAGE_UNKNOWN"):
+        database.catalogue.remove_image(IMAGE.name)
+    with pytest.raises(ConflictError, match="IMAGE_EXISTS"):
+        database.catalogue.put_image(replace(IMAGE, root="bb"))
+    database.catalogue.put_image(IMAGE)
+    assert database.catalogue.image(IMAGE.name) == IMAGE
 
 
 # --- calls and audit -----------------------------------------------------------------------
