@@ -32,6 +32,7 @@ from provisioner.operations.view import view_of
 from provisioner.ports.clock import Clock
 from provisioner.ports.controllers import PowerAct
 from provisioner.ports.machines import Answer, Reserved
+from provisioner.seed.volume import ROOM_BYTES
 from provisioner.servers.allocation import (
     Allocation,
     InstanceKey,
@@ -39,6 +40,7 @@ from provisioner.servers.allocation import (
     InstanceView,
     Phase,
 )
+from provisioner.servers.fit import why_unfit
 from provisioner.servers.model import Power, ServerRecord, State
 from provisioner.servers.operation import OperationRecord, Status
 from provisioner.store.waiting import stored
@@ -78,25 +80,29 @@ class BareMetal:
     async def reserve(self, request: InstanceRequest) -> Reserved:
         """Keep a server for this instance and say its addresses."""
         self._not_held()
-        if request.image is not None:
-            await image_of(self.records.catalogue, request)
-        now = self.clock.wall()
-        until = MonotonicSeconds(self.clock.monotonic() + self.times.reserve_for_s)
-        reserve = partial(self.records.allocations.reserve, request, until=until, now=now)
-        allocation = await stored(reserve)
+        known = request.image is not None
+        image = await image_of(self.records.catalogue, request) if known else None
+        reserve = partial(
+            self.records.allocations.reserve,
+            request,
+            until=MonotonicSeconds(self.clock.monotonic() + self.times.reserve_for_s),
+            now=self.clock.wall(),
+            why_unfit=partial(
+                why_unfit,
+                networks=len(request.networks),
+                image_bytes=image.image_bytes + ROOM_BYTES if image else None,
+                sector_bytes=image.logical_sector_bytes if image else 0,
+            ),
+        )
+        try:
+            allocation = await stored(reserve)
+        except (InputError, TransientError) as error:
+            await self._give_back(request.key, error.brief)
+            raise
         learned(server=allocation.server)
         server = await stored(self.records.servers.server, allocation.server)
-        nics = server.tenant_nics()
-        if len(request.networks) > len(nics):
-            await self._give_back(request.key, "more networks than tenant ports")
-            raise InputError(
-                ErrorCode.NETWORKS_TOO_MANY,
-                f"{len(request.networks)} networks are asked for, servers of pool "
-                f"{server.pool} have {len(nics)} tenant ports",
-            )
-        macs = {
-            network.nic_uuid: nic.mac for network, nic in zip(request.networks, nics, strict=False)
-        }
+        pairs = zip(request.networks, server.tenant_nics(), strict=False)
+        macs = {network.nic_uuid: nic.mac for network, nic in pairs}
         return Reserved(server=server.name, macs=macs)
 
     async def deploy(self, request: InstanceRequest, *, until: MonotonicSeconds) -> Answer:

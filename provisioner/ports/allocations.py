@@ -3,7 +3,9 @@
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from provisioner.errors import InputError
 from provisioner.servers.allocation import Allocation, Failure, InstanceKey, InstanceRequest
+from provisioner.servers.model import ServerRecord
 from provisioner.servers.operation import NewOperation
 from provisioner.units import (
     AllocationId,
@@ -23,6 +25,14 @@ class HandOver(Protocol):
         ...
 
 
+WhyUnfit = Callable[[ServerRecord], InputError | None]
+"""Asked of each free server in turn, inside the transaction; pure. None: it fits."""
+
+
+def fits_always(_server: ServerRecord) -> None:
+    """Any free one."""
+
+
 class Allocations(Protocol):
     """Who has what; whole moves, each one transaction."""
 
@@ -35,7 +45,12 @@ class Allocations(Protocol):
         ...
 
     def reserve(
-        self, request: InstanceRequest, *, until: MonotonicSeconds, now: WallSeconds
+        self,
+        request: InstanceRequest,
+        *,
+        until: MonotonicSeconds,
+        now: WallSeconds,
+        why_unfit: WhyUnfit = fits_always,
     ) -> Allocation:
         """The first free server of the pool by name, or the one already kept.
 

@@ -6,17 +6,27 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from provisioner.errors import ConflictError, ErrorCode, InputError, TransientError
-from provisioner.ports.allocations import HandOver
+from provisioner.errors import (
+    ConflictError,
+    ErrorCode,
+)
+from provisioner.ports.allocations import HandOver, WhyUnfit, fits_always
 from provisioner.servers.allocation import Allocation, Failure, InstanceKey, InstanceRequest, Phase
 from provisioner.servers.model import Power, State
 from provisioner.servers.operation import NewOperation, Status
 from provisioner.servers.states import MOVES, Intent, next_move
 from provisioner.store import moves, rows
+from provisioner.store.choice import take_fitting
 from provisioner.store.codec import plain
-from provisioner.store.tables import ALLOCATION, OPERATION, POOL, TOMBSTONE
+from provisioner.store.tables import ALLOCATION, OPERATION, TOMBSTONE
 from provisioner.store.transactions import Transactions
-from provisioner.units import AllocationId, ImageName, MonotonicSeconds, ServerName, WallSeconds
+from provisioner.units import (
+    AllocationId,
+    ImageName,
+    MonotonicSeconds,
+    ServerName,
+    WallSeconds,
+)
 
 MARKS = frozenset(
     {
@@ -74,13 +84,26 @@ class SqlAllocations:
             return tuple(rows.allocation_of(row) for row in found)
 
     def reserve(
-        self, request: InstanceRequest, *, until: MonotonicSeconds, now: WallSeconds
+        self,
+        request: InstanceRequest,
+        *,
+        until: MonotonicSeconds,
+        now: WallSeconds,
+        why_unfit: WhyUnfit = fits_always,
     ) -> Allocation:
-        """The first free server of the pool by name, or the one already kept (until then)."""
+        """The first free server of the pool by name that fits, or the one already kept.
+
+        Raises:
+            TransientError: NO_CAPACITY: none is free that fits.
+            InputError: No server of the pool fits: the code and the line say why.
+        """
         with self._transactions.write(hands_out=True) as connection:
             kept = _kept(connection, request, now=now)
+            if kept is not None and kept.phase is Phase.RESERVED:
+                kept = _unless_unfit(connection, kept, why_unfit, now=now)
             if kept is None:
-                server = _take(connection, request, MOVES[(State.AVAILABLE, Intent.RESERVE)].during)
+                during = MOVES[(State.AVAILABLE, Intent.RESERVE)].during
+                server = take_fitting(connection, request, during, why_unfit)
                 kept = _begin(connection, request, server, Phase.RESERVED, now=now)
             if kept.phase is Phase.RESERVED:
                 columns = {"reserved_until": until, **_asked(request)}
@@ -113,7 +136,8 @@ class SqlAllocations:
             if kept is not None and kept.phase is not Phase.RESERVED:
                 return kept
             if kept is None:
-                server = _take(connection, request, MOVES[(State.AVAILABLE, Intent.DEPLOY)].during)
+                during = MOVES[(State.AVAILABLE, Intent.DEPLOY)].during
+                server = take_fitting(connection, request, during)
                 kept = _begin(connection, request, server, Phase.DEPLOYING, now=now)
             else:
                 during = MOVES[(State.RESERVED, Intent.DEPLOY)].during
@@ -264,6 +288,18 @@ def _kept(
     return None
 
 
+def _unless_unfit(
+    connection: sa.Connection, kept: Allocation, why_unfit: WhyUnfit, *, now: WallSeconds
+) -> Allocation | None:
+    """A reservation that was made for less (without an image, with fewer networks) ends."""
+    why = why_unfit(rows.server(connection, kept.server))
+    if why is None:
+        return kept
+    moves.end_allocation(connection, kept.id, why.brief, now=now)
+    _free(connection, kept)
+    return None
+
+
 def _free(connection: sa.Connection, ended: Allocation) -> bool:
     """Free the server of an allocation that has just ended; False where it needs a release."""
     record = rows.server(connection, ended.server)
@@ -278,17 +314,6 @@ def _free(connection: sa.Connection, ended: Allocation) -> bool:
     moves.move_server(connection, record.name, free, reason="")
     moves.raise_epoch(connection, record.name)
     return True
-
-
-def _take(connection: sa.Connection, request: InstanceRequest, during: State) -> ServerName:
-    if request.pool is None:
-        raise InputError(ErrorCode.POOL_MISSING, "no pool is named for this instance")
-    server = moves.take(connection, request.pool, during)
-    if server is not None:
-        return server
-    if connection.scalar(sa.select(POOL.c.name).where(POOL.c.name == request.pool)) is None:
-        raise InputError(ErrorCode.POOL_UNKNOWN, f"there is no pool {request.pool}")
-    raise TransientError(ErrorCode.NO_CAPACITY, f"pool {request.pool} has no free server")
 
 
 def _begin(

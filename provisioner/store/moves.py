@@ -1,6 +1,6 @@
 """The pieces of a move: each changes rows in the caller's transaction, none begins one."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 import sqlalchemy as sa
 
@@ -29,12 +29,33 @@ MOVE_OF: Mapping[Intent, Move] = {intent: move for (_, intent), move in MOVES.it
 """Where an operation of a kind runs and ends: the same wherever it began (a test says so)."""
 
 
-def take(connection: sa.Connection, pool: PoolName, during: State) -> ServerName | None:
-    """Move the first free server of a pool, by name; one atomic statement.
+def take(
+    connection: sa.Connection, pool: PoolName, during: State, *, only: ServerName | None = None
+) -> ServerName | None:
+    """Move the first free server of a pool by name, or that one; one atomic statement."""
+    free = _free(pool, frozenset())
+    if only is not None:
+        free = free.where(SERVER.c.name == only)
+    name = connection.scalar(
+        sa.update(SERVER)
+        .where(SERVER.c.name == free.scalar_subquery(), SERVER.c.state == State.AVAILABLE.value)
+        .values(state=during.value, epoch=SERVER.c.epoch + 1, reason="")
+        .returning(SERVER.c.name)
+    )
+    return None if name is None else ServerName(name)
 
-    Free: AVAILABLE, clean, not in maintenance, and with what the pool requires.
-    """
-    free = (
+
+def first_free(
+    connection: sa.Connection, pool: PoolName, without: Collection[ServerName]
+) -> ServerName | None:
+    """The next that `take` may move, if none of these does."""
+    name = connection.scalar(_free(pool, without))
+    return None if name is None else ServerName(name)
+
+
+def _free(pool: PoolName, without: Collection[ServerName]) -> sa.Select[str]:
+    """AVAILABLE, clean, not in maintenance, and with what the pool requires; first by name."""
+    return (
         sa.select(SERVER.c.name)
         .join(POOL, POOL.c.name == SERVER.c.pool)
         .where(
@@ -45,18 +66,12 @@ def take(connection: sa.Connection, pool: PoolName, during: State) -> ServerName
             SERVER.c.cpu_threads >= POOL.c.min_cpu_threads,
             SERVER.c.memory_bytes >= POOL.c.min_memory_bytes,
             SERVER.c.gpus >= POOL.c.min_gpus,
+            SERVER.c.name.not_in(without),
         )
         .order_by(SERVER.c.name)
         .limit(1)
         .with_for_update(skip_locked=True, of=SERVER)  # one writer at a time where it is SQLite
     )
-    name = connection.scalar(
-        sa.update(SERVER)
-        .where(SERVER.c.name == free.scalar_subquery(), SERVER.c.state == State.AVAILABLE.value)
-        .values(state=during.value, epoch=SERVER.c.epoch + 1, reason="")
-        .returning(SERVER.c.name)
-    )
-    return None if name is None else ServerName(name)
 
 
 def move_server(

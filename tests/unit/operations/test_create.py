@@ -63,6 +63,33 @@ def test_a_wrong_request_is_refused_and_keeps_no_server(world, name):
     assert world.database.allocations.living() == ()
 
 
+def small_disk(world, *names):
+    for name in names:
+        found = store.replace_disks(world.server(name).baseline, bytes=2**20)
+        world.database.servers.change(name, baseline=found)
+
+
+def test_a_server_whose_root_disk_does_not_take_the_image_is_left_out(world):
+    small_disk(world, "s1")
+    assert world.live(ask(world, "create", within=1440.0)).text == "running on s2"
+    assert (world.state(), world.kinds()[3:]) == (State.AVAILABLE, [])
+
+
+def test_where_no_server_takes_the_image_create_says_why_for_each_and_opens_nothing(world):
+    small_disk(world, "s1", "s2")
+    with pytest.raises(RackwrightError) as caught:
+        world.live(ask(world, "create"))
+    assert caught.value.code is ErrorCode.DISK_TOO_SMALL
+    assert all(f"{name}: disk" in caught.value.brief for name in ("s1", "s2"))
+    assert world.kinds()[3:] == world.kinds("s2")[3:] == []
+    assert world.database.allocations.living() == ()
+
+
+def test_a_server_whose_root_disk_rule_is_ambiguous_is_left_out_of_a_reservation_too(world):
+    c.baseline(c.with_disk())(world)
+    assert world.do(ask(world, "prepare")).server == "s2"
+
+
 def test_an_image_of_the_map_that_is_not_imported_is_refused(world):
     pool = store.pool("a")
     pool = replace(pool, images={**pool.images, "new": "new"})

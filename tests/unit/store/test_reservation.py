@@ -76,6 +76,63 @@ def test_a_server_with_what_is_required_is_found_behind_others(database):
     assert reserve(database).server == "s3"
 
 
+def too_small(*names):
+    """These servers' disks are smaller than the image."""
+
+    def why_unfit(server):
+        text = "disk sda has 1 bytes, the image needs 2"
+        return InputError(ErrorCode.DISK_TOO_SMALL, text) if server.name in names else None
+
+    return why_unfit
+
+
+def reserve_fitting(database, why_unfit, request=None):
+    request = request or store.instance_request()
+    return database.allocations.reserve(request, until=UNTIL, now=NOW, why_unfit=why_unfit)
+
+
+def test_the_first_by_name_that_fits_is_taken_and_the_others_are_left_alone(database):
+    before = database.servers.server("s1")
+    assert reserve_fitting(database, too_small("s1")).server == "s2"
+    assert database.servers.server("s1") == before
+    assert reserve(database).server == "s1"
+
+
+def test_where_none_of_the_pool_fits_the_line_says_why_for_each(database):
+    with pytest.raises(InputError) as caught:
+        reserve_fitting(database, too_small("s1", "s2"))
+    assert caught.value.code is ErrorCode.DISK_TOO_SMALL
+    assert caught.value.brief == (
+        "no server of pool a fits: s1: disk sda has 1 bytes, the image needs 2; "
+        "s2: disk sda has 1 bytes, the image needs 2"
+    )
+    assert {each.state for each in database.servers.servers()} == {State.AVAILABLE}
+
+
+def test_where_only_a_busy_one_may_fit_it_is_a_lack_of_capacity(database):
+    reserve_fitting(database, too_small("s1"))
+    with pytest.raises(TransientError, match=r"NO_CAPACITY.*s1: disk sda"):
+        reserve_fitting(database, too_small("s1"))
+
+
+def test_a_line_names_ten_servers_at_most(database):
+    names = [f"t{number:02}" for number in range(12)]
+    for name in names:
+        store.make_available(database, name)
+    with pytest.raises(InputError) as caught:
+        reserve_fitting(database, too_small("s1", "s2", *names))
+    assert caught.value.brief.count("disk sda") == 10
+    assert caught.value.brief.endswith("; and 4 more")
+
+
+def test_a_reservation_that_was_made_for_less_is_changed_for_one_that_fits(database):
+    request = store.instance_request()
+    assert reserve(database, request).server == "s1"
+    assert reserve_fitting(database, too_small("s1"), request).server == "s2"
+    assert database.servers.server("s1").state is State.AVAILABLE
+    assert len(database.allocations.living()) == 1
+
+
 def test_a_pool_is_needed_and_must_be_there(database):
     with pytest.raises(InputError, match=ErrorCode.POOL_MISSING):
         reserve(database, store.instance_request(pool_name=None))
