@@ -78,7 +78,9 @@ class Servers:
         self._not_held()
         await stored(self.records.servers.enrol, record, password)
         await stored(self.audit.audit, by.who(), "enrol", record.name)
-        return await self._open(record, VERIFY, by, "enrolled; its controller is being verified")
+        return await self._open(
+            record, VERIFY, by, "is enrolled, and its controller is being verified"
+        )
 
     async def change(
         self, name: ServerName, change: Change, by: Operator, *, dry_run: bool
@@ -102,7 +104,9 @@ class Servers:
             fields["password"] = change.password
         await stored(partial(self.records.servers.change, name, **fields))
         await stored(self.audit.audit, by.who(), "change", name, change.words())
-        return await self._open(changed, steps, by, "changed; it must be the same machine still")
+        return await self._open(
+            changed, steps, by, "is changed, and must be the same machine still"
+        )
 
     async def act(self, name: ServerName, act: ServerAct, by: Operator, *, dry_run: bool) -> Asked:
         """Write the intent."""
@@ -147,7 +151,7 @@ class Servers:
         now = self.clock.wall()
         opened = await stored(self.records.operations.open, record.name, operation, now=now)
         return Asked(
-            text=f"{record.name}: {text}",
+            text=f"{record.name} {text}",
             server=record.name,
             dry_run=False,
             operation=opened.id,
@@ -175,9 +179,9 @@ def _wanted(
     """The list of steps that an act opens, what it says, and its parameters."""
     match act:
         case Verify():
-            return VERIFY, "its controller is being verified", {}
+            return VERIFY, "is being verified", {}
         case Inspect() if record.state in {State.ENROLLED, State.VERIFYING}:
-            return VERIFY, "its controller is verified, then it is inspected", {}
+            return VERIFY, "is being verified, then inspected", {}
         case Inspect():
             return INSPECT, "is being inspected", {}
         case Provide():
@@ -185,7 +189,7 @@ def _wanted(
         case Quarantine():
             return QUARANTINE, "goes off and into quarantine", {"reason": act.reason}
         case Retire():
-            return RETIRE, "is out of service", {"reason": act.reason}
+            return RETIRE, "is taken out of service", {"reason": act.reason}
 
 
 def _provided(record: ServerRecord) -> StepList:

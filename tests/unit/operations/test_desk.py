@@ -134,6 +134,20 @@ def test_an_act_opens_its_list_or_is_refused(world, servers, act, expected):
     assert [each.name for each in planned.steps] == [each.name for each in asked.steps]
 
 
+@pytest.mark.parametrize(
+    ("act", "text"),
+    [
+        (Inspect(), "s1 is being inspected"),
+        (Provide(), "s1 is being wiped, then offered"),
+        (Quarantine(reason="smoke"), "s1 goes off and into quarantine"),
+        (Retire(reason="old"), "s1 is taken out of service"),
+    ],
+    ids=str,
+)
+def test_what_is_said_of_an_act_is_one_sentence(world, servers, act, text):
+    assert world.do(servers.act("s1", act, ANN, dry_run=False)).text == text
+
+
 @pytest.mark.parametrize("act", [Inspect(), Provide()])
 def test_without_a_ramdisk_no_server_is_touched_that_must_boot_it(world, servers, act):
     world.ramdisk = None
