@@ -85,3 +85,60 @@ def test_every_json_route_answers_with_its_version(rig):
                 continue
             name = content["schema"]["$ref"].rpartition("/")[2]
             assert "version" in parts[name]["properties"], (method, path)
+
+
+LOOKS = {
+    *(
+        (group, word)
+        for group in ("server", "pool", "image", "operation")
+        for word in ("list", "show")
+    ),
+    *(("server", "calls"), ("operation", "follow"), ("audit", "list"), ("config", "check")),
+    *(("evidence", word) for word in ("show", "export", "verify", "verify-chain")),
+    *(("lab", "status"), ("lab", "payload"), ("completion",)),
+}
+MAKES = {
+    *(("init",), ("init", "token"), ("serve",), ("lab", "up"), ("lab", "down")),
+    *(("image", "build"), ("ramdisk", "build"), ("ramdisk", "update")),
+}
+"""They make files for who calls them, or what evidence is kept with: no service is asked."""
+HARDWARE = {"server", "operation"}
+
+
+def test_every_command_speaks_to_programs_too(rig):
+    for words, command in leaves(rig.cli):
+        options = {option for each in command.params for option in each.opts}
+        assert ("--output" in options) == (words not in NO_ANSWER), words
+
+
+def test_every_change_can_be_written_down_and_rehearsed_where_it_touches_hardware(rig):
+    changing = dict(leaves(rig.cli)).keys() - LOOKS - MAKES
+    assert dict(leaves(rig.cli)).keys() >= LOOKS | MAKES
+    for words, command in leaves(rig.cli):
+        options = {option for each in command.params for option in each.opts}
+        assert ("--evidence" in options) == (words in changing), words
+        touches = words in changing and words[0] in HARDWARE
+        assert ("--dry-run" in options) == touches, words
+
+
+def test_every_change_leaves_a_record_whose_last_word_can_be_run(full):
+    rig, identifier = full
+    written = 0
+    for words, command in leaves(rig.cli):
+        if words in LOOKS | MAKES:
+            continue
+        if words[0] == "operation":
+            identifier = rig.begin()
+        folder = rig.folder / "-".join(words)
+        given = words_of(rig, identifier, words, command)
+        at = len(words)
+        done = rig.run(*given[:at], "--evidence", str(folder), *given[at:])
+        assert done.exit_code == 0, (words, done.output)
+        (path,) = folder.iterdir()
+        record = json.loads(path.read_text())
+        assert record["asked"].split()[0] == words[-1]
+        assert record["checked"]
+        assert record["state"]
+        assert rig.run(*record["repeat"][1:]).exit_code == 0, record["repeat"]
+        written += 1
+    assert written > 12

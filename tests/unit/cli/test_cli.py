@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import click
 import pytest
 from click.testing import CliRunner, Result
 
@@ -634,27 +633,3 @@ def test_the_lab_is_shown_for_people_and_programs(rig):
 def test_the_payload_of_a_verb_is_printed(rig):
     done = rig.run("lab", "payload", "create", "i1", "--image", "tiny", "--ssh-key", "/k")
     assert json.loads(done.stdout) == ["create", "i1", "tiny", "/k", "None"]
-
-
-def leaves(command: click.Command, words: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    if isinstance(command, click.Group):
-        for name, each in command.commands.items():
-            yield from leaves(each, (*words, name))
-    else:
-        yield words
-
-
-def test_every_command_speaks_to_programs_too(rig):
-    """But for the service itself, and those whose only output is for a program already."""
-    silent = {("serve",), ("completion",), ("lab", "payload")}
-    for words in set(leaves(rig.cli)) - silent:
-        assert "--output" in rig.run(*words, "--help").stdout, words
-
-
-def test_everything_that_touches_hardware_can_be_rehearsed(rig):
-    looks = {"list", "show", "calls", "follow"}
-    for words in leaves(rig.cli):
-        if words[0] in {"server", "operation"} and words[1] not in looks:
-            text = rig.run(*words, "--help").stdout
-            assert "--dry-run" in text, words
-            assert "--evidence" in text, words
