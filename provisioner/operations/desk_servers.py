@@ -78,9 +78,7 @@ class Servers:
         self._not_held()
         await stored(self.records.servers.enrol, record, password)
         await stored(self.audit.audit, by.who(), "enrol", record.name)
-        return await self._open(
-            record, VERIFY, by, "is enrolled, and its controller is being verified"
-        )
+        return await self._open(record, VERIFY, by, "is enrolled and being verified")
 
     async def change(
         self, name: ServerName, change: Change, by: Operator, *, dry_run: bool
@@ -104,9 +102,7 @@ class Servers:
             fields["password"] = change.password
         await stored(partial(self.records.servers.change, name, **fields))
         await stored(self.audit.audit, by.who(), "change", name, change.words())
-        return await self._open(
-            changed, steps, by, "is changed, and must be the same machine still"
-        )
+        return await self._open(changed, steps, by, "is changed, and must be the same machine")
 
     async def act(self, name: ServerName, act: ServerAct, by: Operator, *, dry_run: bool) -> Asked:
         """Write the intent."""
