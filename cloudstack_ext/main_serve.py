@@ -22,6 +22,7 @@ from provisioner.service.server import (
     serve,
     stop_on_signals,
 )
+from provisioner.service.systemd import tell_ready
 
 log = logging.getLogger(__name__)
 
@@ -59,4 +60,8 @@ async def _listen(parts: Parts, engine: Engine) -> None:
     stopping, loop = asyncio.Event(), asyncio.get_running_loop()
     stop_on_signals(stopping)
     engine.when_it_fails(lambda: loop.call_soon_threadsafe(stopping.set))
-    await serve(listeners(parts, engine, stopping), stopping=stopping)
+    await serve(
+        listeners(parts, engine, stopping),
+        stopping=stopping,
+        started=lambda: tell_ready(os.environ),
+    )

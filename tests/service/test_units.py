@@ -30,6 +30,24 @@ def test_systemd_finds_nothing_wrong_with_the_units(tmp_path):
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
+def test_dnsmasq_and_nginx_start_after_the_service_has_written_their_configuration():
+    service = settings_of("rackwright.service")
+    assert service["Type"] == "notify"
+    others = sorted(each.name for each in UNITS.glob("rackwright-*.service"))
+    assert others == ["rackwright-dnsmasq.service", "rackwright-nginx.service"]
+    for name in others:
+        found = settings_of(name)
+        assert "rackwright.service" in found["After"].split()
+        assert found["PartOf"] == "rackwright.service"
+        assert found["WantedBy"] == "rackwright.service"
+
+
+def settings_of(name):
+    lines = (UNITS / name).read_text().splitlines()
+    pairs = [line.split("=", 1) for line in lines if "=" in line and not line.startswith("#")]
+    return dict(pairs)
+
+
 def test_a_wrong_unit_would_be_found(tmp_path):
     unit = tmp_path / "wrong.service"
     unit.write_text("[Service]\nExecStart=/bin/nothing-there\nColour=red\n")
