@@ -61,11 +61,18 @@ def test_a_deployment_touches_no_disk_of_a_server_that_sees_one(world):
 
 
 def test_a_deployment_to_a_server_whose_baseline_has_one_touches_no_power(world):
-    world.database.servers.change("s1", baseline=lun(world.server().baseline, Transport.ISCSI))
     operation = world.ask_for_deployment()
+    world.database.servers.change("s1", baseline=lun(world.server().baseline, Transport.ISCSI))
     world.walk()
     assert world.operation(operation).code == "DISK_FABRIC"
     assert world.machines["s1"].calls == []
+
+
+def test_a_server_whose_baseline_has_one_is_not_handed_out(world):
+    world.database.servers.change("s1", baseline=lun(world.server().baseline, Transport.ISCSI))
+    world.ask_for_deployment()
+    assert world.allocation().server == "s2"
+    assert world.state() is State.AVAILABLE
 
 
 def test_an_inspection_of_a_server_that_sees_one_stores_no_baseline(world):
