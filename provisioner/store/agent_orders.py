@@ -1,5 +1,7 @@
 """Port `AgentOrders`: orders for agents, numbered within an operation, and their results."""
 
+from typing import Any
+
 import sqlalchemy as sa
 
 from provisioner.servers.operation import AgentOrder, Status
@@ -7,6 +9,20 @@ from provisioner.store.codec import fill, plain
 from provisioner.store.tables import AGENT_ORDER, OPERATION
 from provisioner.store.transactions import Transactions
 from provisioner.units import OperationId
+
+_OF = sa.select(AGENT_ORDER).where(AGENT_ORDER.c.operation == sa.bindparam("operation"))
+_OF_STEP = _OF.where(AGENT_ORDER.c.step == sa.bindparam("step"))
+_NEXT = (
+    _OF.where(
+        AGENT_ORDER.c.number > sa.bindparam("after"),
+        AGENT_ORDER.c.ok.is_(None),
+        AGENT_ORDER.c.operation.in_(
+            sa.select(OPERATION.c.id).where(OPERATION.c.status == Status.OPEN.value)
+        ),
+    )
+    .order_by(AGENT_ORDER.c.number)
+    .limit(1)
+)
 
 
 class SqlAgentOrders:
@@ -19,7 +35,7 @@ class SqlAgentOrders:
         """Remember it under the next number; the same (operation, step) gives the stored one."""
         last = sa.select(sa.func.coalesce(sa.func.max(AGENT_ORDER.c.number), 0))
         with self._transactions.write() as connection:
-            stored = _one(connection, order.operation, AGENT_ORDER.c.step == order.step)
+            stored = _one(connection, _OF_STEP, operation=order.operation, step=order.step)
             if stored is not None:
                 return stored
             of_this = last.where(AGENT_ORDER.c.operation == order.operation)
@@ -30,14 +46,8 @@ class SqlAgentOrders:
 
     def next_order(self, operation: OperationId, after: int) -> AgentOrder | None:
         """The first unanswered order behind this number; none of a closed operation."""
-        running = sa.select(OPERATION.c.id).where(OPERATION.c.status == Status.OPEN.value)
-        where = sa.and_(
-            AGENT_ORDER.c.number > after,
-            AGENT_ORDER.c.ok.is_(None),
-            AGENT_ORDER.c.operation.in_(running),
-        )
         with self._transactions.read() as connection:
-            return _one(connection, operation, where)
+            return _one(connection, _NEXT, operation=operation, after=after)
 
     def answer_order(self, order: AgentOrder) -> bool:
         """Store ok, result and error of this number, once; False when it was answered already."""
@@ -61,17 +71,9 @@ class SqlAgentOrders:
     def order(self, operation: OperationId, step: str) -> AgentOrder | None:
         """With its result, if there is one."""
         with self._transactions.read() as connection:
-            return _one(connection, operation, AGENT_ORDER.c.step == step)
+            return _one(connection, _OF_STEP, operation=operation, step=step)
 
 
-def _one(
-    connection: sa.Connection, operation: OperationId, where: sa.ColumnElement[bool]
-) -> AgentOrder | None:
-    query = (
-        sa.select(AGENT_ORDER)
-        .where(AGENT_ORDER.c.operation == operation, where)
-        .order_by(AGENT_ORDER.c.number)
-        .limit(1)
-    )
-    row = connection.execute(query).mappings().one_or_none()
+def _one(connection: sa.Connection, query: sa.Select[Any], **wanted: object) -> AgentOrder | None:
+    row = connection.execute(query, wanted).mappings().one_or_none()
     return None if row is None else fill(AgentOrder, {**row})

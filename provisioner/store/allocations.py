@@ -71,7 +71,7 @@ class SqlAllocations:
             ConflictError: INSTANCE_UNKNOWN.
         """
         with self._transactions.read() as connection:
-            found = rows.allocation(connection, ALLOCATION.c.id == allocation)
+            found = rows.allocation_by_id(connection, allocation)
         if found is None:
             raise _unknown(allocation)
         return found

@@ -16,6 +16,28 @@ CHANGES = frozenset({"window_opened_at", "called_in_at", "closed_at"})
 """What `change_boot` may set; the rest is written once, or by `hand_out` alone."""
 
 
+def _running(where: sa.ColumnElement[bool]) -> sa.Select[tuple[int]]:
+    """Boots that are open, of an operation that is open and owns its server."""
+    return (
+        sa.select(BOOT.c.number)
+        .join(OPERATION, OPERATION.c.id == BOOT.c.operation)
+        .join(SERVER, SERVER.c.name == BOOT.c.server)
+        .where(
+            where,
+            BOOT.c.closed_at.is_(None),
+            OPERATION.c.status == Status.OPEN.value,
+            OPERATION.c.epoch == SERVER.c.epoch,
+        )
+    )
+
+
+# asked for with every request of an agent
+_OF_MAC = sa.select(BOOT).where(BOOT.c.number.in_(_running(BOOT.c.mac == sa.bindparam("what"))))
+_OF_TOKEN = sa.select(BOOT).where(
+    BOOT.c.number.in_(_running(BOOT.c.token_sha256 == sa.bindparam("what")))
+)
+
+
 class SqlBoots:
     """Implements ports.Boots."""
 
@@ -51,11 +73,11 @@ class SqlBoots:
 
     def boot_of_mac(self, mac: str) -> Boot | None:
         """The open boot of this MAC, while its operation is open."""
-        return self._open(BOOT.c.mac == mac)
+        return self._open(_OF_MAC, mac)
 
     def boot_of_token(self, token_sha256: str) -> Boot | None:
         """The open boot of this token, while its operation is open."""
-        return self._open(BOOT.c.token_sha256 == token_sha256) if token_sha256 else None
+        return self._open(_OF_TOKEN, token_sha256) if token_sha256 else None
 
     def hand_out(self, mac: str, token_sha256: str, *, now: WallSeconds) -> bool:
         """Take the one script of this boot, atomically; False: no window, or already taken.
@@ -76,23 +98,7 @@ class SqlBoots:
         with self._transactions.write() as connection:
             return connection.execute(take).rowcount == 1
 
-    def _open(self, where: sa.ColumnElement[bool]) -> Boot | None:
-        query = sa.select(BOOT).where(BOOT.c.number.in_(_running(where)))
+    def _open(self, query: sa.Select[Any], what: str) -> Boot | None:
         with self._transactions.read() as connection:
-            row = connection.execute(query).mappings().one_or_none()
+            row = connection.execute(query, {"what": what}).mappings().one_or_none()
         return None if row is None else fill(Boot, {**row})
-
-
-def _running(where: sa.ColumnElement[bool]) -> sa.Select[tuple[int]]:
-    """Boots that are open, of an operation that is open and owns its server."""
-    return (
-        sa.select(BOOT.c.number)
-        .join(OPERATION, OPERATION.c.id == BOOT.c.operation)
-        .join(SERVER, SERVER.c.name == BOOT.c.server)
-        .where(
-            where,
-            BOOT.c.closed_at.is_(None),
-            OPERATION.c.status == Status.OPEN.value,
-            OPERATION.c.epoch == SERVER.c.epoch,
-        )
-    )

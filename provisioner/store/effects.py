@@ -12,6 +12,20 @@ from provisioner.store.tables import ALLOCATION, ARRIVAL, EFFECT, OPERATION, SER
 from provisioner.store.transactions import Transactions
 from provisioner.units import OperationId, ServerName, WallSeconds
 
+_EFFECTS = sa.select(EFFECT).where(EFFECT.c.operation == sa.bindparam("operation"))
+_IN_ORDER = _EFFECTS.order_by(EFFECT.c.number)
+_EFFECT = _EFFECTS.where(EFFECT.c.step == sa.bindparam("step"))
+_FINISH = sa.update(EFFECT).where(
+    EFFECT.c.operation == sa.bindparam("of"),
+    EFFECT.c.step == sa.bindparam("its"),
+    EFFECT.c.done.is_(None),
+)
+_ARRIVALS = (
+    sa.select(ARRIVAL.c.operation, ARRIVAL.c.what)
+    .join(OPERATION, OPERATION.c.id == ARRIVAL.c.operation)
+    .where(OPERATION.c.status == Status.OPEN.value)
+)
+
 
 class SqlEffects:
     """Implements ports.Effects."""
@@ -43,16 +57,8 @@ class SqlEffects:
                 _make_dirty(connection, server)
             here = sa.and_(EFFECT.c.operation == operation, EFFECT.c.step == step)
             if old is None:
-                connection.execute(
-                    sa.insert(EFFECT).values(
-                        operation=operation,
-                        step=step,
-                        epoch=epoch,
-                        begun=now,
-                        result={},
-                        beginnings=1,
-                    )
-                )
+                first = {"operation": operation, "step": step, "epoch": epoch, "begun": now}
+                connection.execute(sa.insert(EFFECT), first | {"result": {}, "beginnings": 1})
                 return Effect(step=step, begun=now, again=False)
             connection.execute(
                 sa.update(EFFECT).where(here).values(beginnings=EFFECT.c.beginnings + 1)
@@ -66,17 +72,15 @@ class SqlEffects:
 
         It is noted for a superseded operation too: the act did end.
         """
-        here = sa.and_(
-            EFFECT.c.operation == operation, EFFECT.c.step == step, EFFECT.c.done.is_(None)
-        )
+        ended = {"of": operation, "its": step, "done": now, "result": plain(result)}
         with self._transactions.write() as connection:
-            connection.execute(sa.update(EFFECT).where(here).values(done=now, result=plain(result)))
+            connection.execute(_FINISH, ended)
 
     def effects(self, operation: OperationId) -> tuple[Effect, ...]:
         """In the order of their beginning."""
-        query = sa.select(EFFECT).where(EFFECT.c.operation == operation).order_by(EFFECT.c.number)
         with self._transactions.read() as connection:
-            return tuple(_of_row(row) for row in connection.execute(query).mappings())
+            found = connection.execute(_IN_ORDER, {"operation": operation}).mappings()
+            return tuple(_of_row(row) for row in found)
 
     def arrived(self, operation: OperationId, what: str) -> None:
         """Record something that was waited for; a second time changes nothing."""
@@ -88,13 +92,9 @@ class SqlEffects:
 
     def arrivals(self) -> frozenset[tuple[OperationId, str]]:
         """Of all open operations, in one query."""
-        query = (
-            sa.select(ARRIVAL.c.operation, ARRIVAL.c.what)
-            .join(OPERATION, OPERATION.c.id == ARRIVAL.c.operation)
-            .where(OPERATION.c.status == Status.OPEN.value)
-        )
         with self._transactions.read() as connection:
-            return frozenset((OperationId(row[0]), row[1]) for row in connection.execute(query))
+            found = connection.execute(_ARRIVALS)
+            return frozenset((OperationId(row[0]), row[1]) for row in found)
 
 
 def _make_dirty(connection: sa.Connection, server: ServerName) -> None:
@@ -107,8 +107,8 @@ def _make_dirty(connection: sa.Connection, server: ServerName) -> None:
 
 
 def _effect(connection: sa.Connection, operation: OperationId, step: str) -> Effect | None:
-    query = sa.select(EFFECT).where(EFFECT.c.operation == operation, EFFECT.c.step == step)
-    row = connection.execute(query).mappings().one_or_none()
+    found = connection.execute(_EFFECT, {"operation": operation, "step": step})
+    row = found.mappings().one_or_none()
     return None if row is None else _of_row(row)
 
 

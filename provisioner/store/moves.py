@@ -27,6 +27,7 @@ Follow = Callable[[ServerRecord], NewOperation]
 
 MOVE_OF: Mapping[Intent, Move] = {intent: move for (_, intent), move in MOVES.items()}
 """Where an operation of a kind runs and ends: the same wherever it began (a test says so)."""
+_EPOCH = sa.select(SERVER.c.epoch).where(SERVER.c.name == sa.bindparam("name"))
 
 
 def take(
@@ -157,7 +158,7 @@ def owned(connection: sa.Connection, operation: OperationId) -> tuple[ServerName
     record = rows.operation(connection, operation)
     if record.status is Status.CANCELLED:
         raise ConflictError(ErrorCode.CANCELLED, "the operation was cancelled")
-    current = connection.scalar(sa.select(SERVER.c.epoch).where(SERVER.c.name == record.server))
+    current = connection.scalar(_EPOCH, {"name": record.server})
     if record.status is not Status.OPEN or record.epoch != current:
         raise ConflictError(ErrorCode.SUPERSEDED, "the operation is closed, or has a newer owner")
     return record.server, record.epoch

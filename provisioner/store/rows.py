@@ -16,9 +16,15 @@ from provisioner.servers.model import ControllerAddress, ControllerIdentity, Nic
 from provisioner.servers.operation import OperationRecord, Status
 from provisioner.store.codec import fill, plain
 from provisioner.store.tables import ALLOCATION, NIC, OPERATION, SERVER
-from provisioner.units import OperationId, ServerName
+from provisioner.units import AllocationId, OperationId, ServerName
 
 Row = Mapping[Any, Any]
+
+# what each step reads; to build a statement costs more than to run it
+_SERVER = sa.select(SERVER).where(SERVER.c.name == sa.bindparam("name"))
+_NICS = sa.select(NIC).where(NIC.c.server == sa.bindparam("name")).order_by(NIC.c.position)
+_ALLOCATION = sa.select(ALLOCATION).where(ALLOCATION.c.id == sa.bindparam("id"))
+_OPERATION = sa.select(OPERATION).where(OPERATION.c.id == sa.bindparam("id"))
 
 
 # --- servers --------------------------------------------------------------------------------
@@ -28,20 +34,19 @@ def server(connection: sa.Connection, name: ServerName) -> ServerRecord:
     Raises:
         ConflictError: SERVER_UNKNOWN.
     """
-    found = servers(connection, SERVER.c.name == name)
-    if not found:
+    row = connection.execute(_SERVER, {"name": name}).mappings().one_or_none()
+    if row is None:
         raise ConflictError(ErrorCode.SERVER_UNKNOWN, f"there is no server {name}")
-    return found[0]
+    cards = connection.execute(_NICS, {"name": name}).mappings()
+    return _server({**row}, [{**each} for each in cards])
 
 
-def servers(connection: sa.Connection, *where: sa.ColumnElement[bool]) -> tuple[ServerRecord, ...]:
-    """Those that match, by name."""
-    names = sa.select(SERVER.c.name).where(*where)
-    query = sa.select(NIC).where(NIC.c.server.in_(names)).order_by(NIC.c.server, NIC.c.position)
+def servers(connection: sa.Connection) -> tuple[ServerRecord, ...]:
+    """All, by name."""
     cards: dict[str, list[Row]] = {}
-    for each in connection.execute(query).mappings():
+    for each in connection.execute(sa.select(NIC).order_by(NIC.c.position)).mappings():
         cards.setdefault(each["server"], []).append({**each})
-    rows = connection.execute(sa.select(SERVER).where(*where).order_by(SERVER.c.name)).mappings()
+    rows = connection.execute(sa.select(SERVER).order_by(SERVER.c.name)).mappings()
     return tuple(_server({**row}, cards.get(row["name"], [])) for row in rows)
 
 
@@ -115,6 +120,12 @@ def allocation(connection: sa.Connection, *where: sa.ColumnElement[bool]) -> All
     return None if row is None else allocation_of(row)
 
 
+def allocation_by_id(connection: sa.Connection, identifier: AllocationId) -> Allocation | None:
+    """Living or ended."""
+    row = connection.execute(_ALLOCATION, {"id": identifier}).mappings().one_or_none()
+    return None if row is None else allocation_of(row)
+
+
 def allocation_of(row: Row) -> Allocation:
     """A row of `allocation`."""
     return fill(Allocation, {**row, "key": {"site": row["site"], "instance": row["instance"]}})
@@ -137,8 +148,7 @@ def operation(connection: sa.Connection, identifier: OperationId) -> OperationRe
     Raises:
         ConflictError: OPERATION_UNKNOWN.
     """
-    query = sa.select(OPERATION).where(OPERATION.c.id == identifier)
-    row = connection.execute(query).mappings().one_or_none()
+    row = connection.execute(_OPERATION, {"id": identifier}).mappings().one_or_none()
     if row is None:
         raise ConflictError(ErrorCode.OPERATION_UNKNOWN, f"there is no operation {identifier}")
     return operation_of(row)

@@ -9,6 +9,8 @@ from provisioner.store.engine import READING, translated
 from provisioner.store.generation import Generation
 from provisioner.store.tables import SITE_STATE
 
+_GENERATION = sa.select(SITE_STATE.c.generation)
+
 
 class Transactions:
     """Reading and writing, with the marker of invariant 16 behind each commit."""
@@ -38,6 +40,6 @@ class Transactions:
         """
         with translated(), self._writer.begin() as connection:
             yield connection
-            generation = connection.scalar(sa.select(SITE_STATE.c.generation)) or 0
+            generation = connection.scalar(_GENERATION) or 0
             self._generation.before_commit(generation, hands_out=hands_out)
         self._generation.after_commit(generation)
