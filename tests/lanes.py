@@ -1,6 +1,7 @@
-"""Two lanes side by side, one a core: the rack, and everything else. `./dev test` runs this.
+"""Two lanes side by side, one a core. `./dev test` runs this: the rack, and everything else;
+`./dev check` with --unit: every other file of the unit tests, and those between them.
 
-usage: python -m tests.lanes [--all] [PYTEST ARGUMENT...]
+usage: python -m tests.lanes [--all | --unit] [PYTEST ARGUMENT...]
 """
 
 import re
@@ -8,18 +9,20 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
-LANES = {"rack": "rack and not rack_long", "rest": "not rack and not rack_long"}
-LANES_OF_ALL = {"rack": "rack or rack_long", "rest": "not rack and not rack_long"}
+LANES = {"rack": ["-m", "rack and not rack_long"], "rest": ["-m", "not rack and not rack_long"]}
+LANES_OF_ALL = {"rack": ["-m", "rack or rack_long"], "rest": LANES["rest"]}
+UNIT = Path(__file__).with_name("unit")
 COUNTED = re.compile(r"(\d+) (passed|failed|errors?|skipped)")
 
 
 class Lane:
     """One pytest, its lines shown as they come, with the lane's name before them."""
 
-    def __init__(self, name: str, marks: str, words: list[str]) -> None:
+    def __init__(self, name: str, words: list[str]) -> None:
         self.name, self.counts, self.began = name, dict[str, int](), time.monotonic()
-        argv = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-m", marks, *words]
+        argv = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *words]
         pipe, merged = subprocess.PIPE, subprocess.STDOUT
         self.child = subprocess.Popen(
             argv, stdin=subprocess.DEVNULL, stdout=pipe, stderr=merged, text=True
@@ -43,11 +46,17 @@ class Lane:
         return status
 
 
+def halves() -> dict[str, list[str]]:
+    """The files of the unit tests; neighbours cost alike, so they go to different lanes."""
+    files = sorted(str(path) for path in UNIT.rglob("test_*.py"))
+    return {"odd": files[0::2], "even": files[1::2]}
+
+
 def main(words: list[str]) -> int:
     """Both lanes; 0 when both are green."""
-    chosen = LANES_OF_ALL if "--all" in words else LANES
-    rest = [word for word in words if word != "--all"]
-    lanes = [Lane(name, marks, rest) for name, marks in chosen.items()]
+    chosen = halves() if "--unit" in words else LANES_OF_ALL if "--all" in words else LANES
+    rest = [word for word in words if word not in {"--all", "--unit"}]
+    lanes = [Lane(name, [*mine, *rest]) for name, mine in chosen.items()]
     try:
         statuses = [lane.end() for lane in lanes]
     except KeyboardInterrupt:
