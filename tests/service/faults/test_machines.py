@@ -109,7 +109,9 @@ def test_each_fault_ends_its_own_deployment_and_no_other(faulty):
             again = create(faulty, instance)  # remembered: answered at once, nothing is tried
             assert (again.code, again.text) == (answer.code, answer.text)
             assert again.seconds < 1
-    faulty.until(lambda: not faulty.rows("SELECT * FROM operation WHERE status = 'open'"), "rest", 120.0)
+    faulty.until(
+        lambda: not faulty.rows("SELECT * FROM operation WHERE status = 'open'"), "rest", 120.0
+    )
     for name, (_, _, state) in FAULTS.items():
         if state == "QUARANTINED":
             at_rest(faulty, faulty.rack[name])
