@@ -51,7 +51,7 @@ def _none_fits(
     all_of_them = sa.select(sa.func.count()).where(
         SERVER.c.pool == pool, SERVER.c.state != State.RETIRED.value
     )
-    why = "; ".join(f"{name}: {error.brief}" for name, error in [*unfit.items()][:MOST_NAMED])
+    why = "; ".join(f"{name}: {error}" for name, error in [*unfit.items()][:MOST_NAMED])
     more = f"; and {len(unfit) - MOST_NAMED} more" if len(unfit) > MOST_NAMED else ""
     if (connection.scalar(all_of_them) or 0) > len(unfit):
         text = f"pool {pool} has no free server that fits: {why}{more}"

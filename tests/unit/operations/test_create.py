@@ -80,7 +80,7 @@ def test_where_no_server_takes_the_image_create_says_why_for_each_and_opens_noth
     with pytest.raises(RackwrightError) as caught:
         world.live(ask(world, "create"))
     assert caught.value.code is ErrorCode.DISK_TOO_SMALL
-    assert all(f"{name}: disk" in caught.value.brief for name in ("s1", "s2"))
+    assert all(f"{name}: DISK_TOO_SMALL: disk" in caught.value.brief for name in ("s1", "s2"))
     assert world.kinds()[3:] == world.kinds("s2")[3:] == []
     assert world.database.allocations.living() == ()
 

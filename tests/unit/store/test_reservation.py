@@ -103,15 +103,15 @@ def test_where_none_of_the_pool_fits_the_line_says_why_for_each(database):
         reserve_fitting(database, too_small("s1", "s2"))
     assert caught.value.code is ErrorCode.DISK_TOO_SMALL
     assert caught.value.brief == (
-        "no server of pool a fits: s1: disk sda has 1 bytes, the image needs 2; "
-        "s2: disk sda has 1 bytes, the image needs 2"
+        "no server of pool a fits: s1: DISK_TOO_SMALL: disk sda has 1 bytes, the image needs 2; "
+        "s2: DISK_TOO_SMALL: disk sda has 1 bytes, the image needs 2"
     )
     assert {each.state for each in database.servers.servers()} == {State.AVAILABLE}
 
 
 def test_where_only_a_busy_one_may_fit_it_is_a_lack_of_capacity(database):
     reserve_fitting(database, too_small("s1"))
-    with pytest.raises(TransientError, match=r"NO_CAPACITY.*s1: disk sda"):
+    with pytest.raises(TransientError, match=r"NO_CAPACITY.*s1: DISK_TOO_SMALL: disk sda"):
         reserve_fitting(database, too_small("s1"))
 
 
