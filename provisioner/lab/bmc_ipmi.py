@@ -4,14 +4,16 @@ import json
 import sys
 from pathlib import Path
 
-from provisioner.lab import ipmi_hook, qemu
+from provisioner.lab import ipmi_hook, qemu, serial_line
 from provisioner.lab.layout import LabPaths, Layout, ServerSpec
 from provisioner.lab.namespaces import argv_inside
+from provisioner.lab.probes import wait_for_tcp
 from provisioner.lab.processes import Record, Running
 
 _FIRST_KCS_PORT = 9100
 _FIRST_SERIAL_PORT = 9200
-"""On the rack's loopback: QEMU calls the controller at one, the controller QEMU at the other."""
+"""On the rack's loopback: QEMU calls the controller at one, the controller the serial line."""
+_LINE_S = 20.0
 _COMMANDS = """\
 mc_setbmc 0x20
 mc_add 0x20 0 no-device-sdrs 0x23 9 8 0x9f 0x1291 0xf02 persist_sdr
@@ -25,6 +27,11 @@ and leave the network socket closed, since that opens at mc_enable."""
 def process_name(server: ServerSpec) -> str:
     """Under which ipmi_sim is on record."""
     return f"ipmi_sim-{server.name}"
+
+
+def line_name(server: ServerSpec) -> str:
+    """The same for its serial line."""
+    return f"serial-{server.name}"
 
 
 def up(layout: Layout, paths: LabPaths, record: Record, server: ServerSpec, *, kvm: bool) -> None:
@@ -44,6 +51,10 @@ def up(layout: Layout, paths: LabPaths, record: Record, server: ServerSpec, *, k
     lan.write_text(_lan(server, paths, number))
     state = folder / "state"
     state.mkdir(exist_ok=True)
+    port = _FIRST_SERIAL_PORT + number
+    line = [sys.executable, "-I", "-S", serial_line.__file__, str(port), str(_line(paths, server))]
+    if record.start(line_name(server), argv_inside(layout.rack, line)):
+        wait_for_tcp(layout.rack, "127.0.0.1", port, what="the serial line", within_s=_LINE_S)
     files = ["-c", str(lan), "-f", str(folder / "commands.emu"), "-s", str(state)]
     record.start(process_name(server), argv_inside(layout.rack, ["ipmi_sim", "-n", *files]))
 
@@ -53,7 +64,8 @@ def down(paths: LabPaths, record: Record, server: ServerSpec) -> None:
     machine = running(paths, server)
     if machine is not None:
         machine.end()
-    record.stop(process_name(server))
+    for process in (process_name(server), line_name(server)):
+        record.stop(process)
 
 
 def running(paths: LabPaths, server: ServerSpec) -> Running | None:
@@ -73,7 +85,7 @@ def _argv(
     monitors = [f"unix:{folder / name},server=on,wait=off" for name in ("hook.qmp", "keeper.qmp")]
     kcs = f"socket,id=ipmi0,host=127.0.0.1,port={_FIRST_KCS_PORT + number},reconnect=2"
     serial = (
-        f"socket,id=serial0,host=127.0.0.1,port={_FIRST_SERIAL_PORT + number},server=on,wait=off"
+        f"socket,id=serial0,path={_line(paths, server)},reconnect=1"
         f",logfile={paths.serial_log(server)},logappend=on"
     )
     return [
@@ -93,6 +105,10 @@ def _argv(
         *qemu.card(server, network_place),
         *qemu.disks(server, paths),
     ]
+
+
+def _line(paths: LabPaths, server: ServerSpec) -> Path:
+    return paths.server(server) / "line"
 
 
 def _lan(server: ServerSpec, paths: LabPaths, number: int) -> str:

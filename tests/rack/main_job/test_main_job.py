@@ -175,6 +175,19 @@ def test_create_deploys_both_servers_at_once(story):
     story.job.first_login()
 
 
+def test_the_deployment_keeps_its_console_from_the_power_on_to_the_systems_sign(story):
+    """Over the controller; the serial log says what there was to hear."""
+    deployed = story.service.newest("bios1", "deploy")
+    folder = story.rack.paths.service / "operations" / deployed["id"]
+    kept = (folder / "console.log").read_text(errors="replace")
+
+    for text in ("iPXE", "called in as bios1", "RACKWRIGHT-TINY-READY"):
+        assert text in kept
+    logged = set(story.console("bios1").text().split())
+    words = kept.split()
+    assert sum(word in logged for word in words) > 0.95 * len(words)
+
+
 def test_every_byte_of_the_disk_is_the_images_or_untouched(story):
     """Compared while the system runs: the tiny one lives in memory and writes no disk."""
     image = (story.rack.paths.blobs / "images" / "wide" / "image.raw").read_bytes()
