@@ -57,15 +57,20 @@ def wait_for_tcp(namespace: str, address: str, port: int, *, what: str, within_s
         OperatorError: LAB: it did not in time.
     """
     where = f"{what} does not answer at {address} port {port}"
-    _wait(lambda: tcp_answers(namespace, address, port, within_s=1.0), where, within_s)
+    wait_for(lambda: tcp_answers(namespace, address, port, within_s=1.0), where, within_s)
 
 
 def wait_for_socket(path: Path, *, what: str, within_s: float) -> None:
     """The same for a Unix socket."""
-    _wait(lambda: socket_answers(path), f"{what} does not answer at {path}", within_s)
+    wait_for(lambda: socket_answers(path), f"{what} does not answer at {path}", within_s)
 
 
-def _wait(answers: Callable[[], bool], silence: str, within_s: float) -> None:
+def wait_for(answers: Callable[[], bool], silence: str, within_s: float) -> None:
+    """Look until it is so.
+
+    Raises:
+        OperatorError: LAB, with what is silent: it was not in time.
+    """
     deadline = time.monotonic() + within_s
     while not answers():
         if time.monotonic() > deadline:

@@ -3,9 +3,10 @@
 import contextlib
 import json
 import os
+import shutil
 import signal
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +16,7 @@ _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _STARTED_FIELD = 19
 """Start time in /proc/PID/stat, counted behind the name, which may hold spaces."""
 _LOOK_S = 0.05
+_WAIT = 'read -r go && exec "$@" < /dev/null'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,13 +106,13 @@ class Record:
                 return False
             kept[0].end()
         log = self._logs / f"{name}.log"
-        pid = _spawn(argv, log, os.environ if environ is None else environ)
-        running = Running.of(pid)
-        if running is None:
-            raise OperatorError(
-                ErrorCode.LAB, f"{name} ended at once: {last_line(log)}", detail=str(log)
-            )
-        self._write(name, running, argv)
+        with _held(argv, log, os.environ if environ is None else environ) as pid:
+            running = Running.of(pid)
+            if running is None:
+                raise OperatorError(
+                    ErrorCode.LAB, f"{name} ended at once: {last_line(log)}", detail=str(log)
+                )
+            self._write(name, running, argv)
         return True
 
     def running(self, name: str) -> Running | None:
@@ -152,24 +154,34 @@ class Record:
         hidden.replace(self._file(name))
 
 
-def _spawn(argv: Sequence[str], log: Path, environ: Mapping[str, str]) -> int:
+@contextlib.contextmanager
+def _held(argv: Sequence[str], log: Path, environ: Mapping[str, str]) -> Iterator[int]:
+    """Its process id; it begins when the block has ended well.
+
+    Whoever is killed before it is on record leaves nothing: the one that waits ends with us.
+    """
+    if shutil.which(argv[0], path=environ.get("PATH", os.defpath)) is None:
+        raise OperatorError(
+            ErrorCode.LAB, f"{argv[0]} is not installed; ./dev installs what the lab needs"
+        )
     append = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+    waits, lets_go = os.pipe()
     try:
-        return os.posix_spawnp(
-            argv[0],
-            list(argv),
+        yield os.posix_spawn(
+            "/bin/sh",
+            ["sh", "-c", _WAIT, "sh", *argv],
             dict(environ),
             file_actions=[
-                (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+                (os.POSIX_SPAWN_DUP2, waits, 0),
                 (os.POSIX_SPAWN_OPEN, 1, str(log), append, 0o644),
                 (os.POSIX_SPAWN_DUP2, 1, 2),
             ],
             setsid=True,
         )
-    except FileNotFoundError as error:
-        raise OperatorError(
-            ErrorCode.LAB, f"{argv[0]} is not installed; ./dev installs what the lab needs"
-        ) from error
+        os.write(lets_go, b"go\n")
+    finally:
+        os.close(waits)
+        os.close(lets_go)
 
 
 def last_line(log: Path) -> str:

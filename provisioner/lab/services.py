@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from provisioner.boot import dnsmasq, ipxe, nginx
+from provisioner.errors import ErrorCode, OperatorError
 from provisioner.lab import enclosure
 from provisioner.lab.layout import (
     BLOBS_PORT,
@@ -22,8 +23,8 @@ from provisioner.lab.layout import (
     Layout,
 )
 from provisioner.lab.namespaces import argv_inside
-from provisioner.lab.probes import wait_for_tcp
-from provisioner.lab.processes import Record
+from provisioner.lab.probes import tcp_answers, wait_for, wait_for_tcp
+from provisioner.lab.processes import Record, last_line
 
 DHCP = "dnsmasq"
 BLOBS = "nginx"
@@ -99,9 +100,16 @@ def start_service(
     program = [sys.executable, "-I", "-S", enclosure.__file__, *kept, "run"]
     argv = ["unshare", "--mount", "--propagation", "private", *program, *as_service(service.argv)]
     started = record.start(SERVICE, argv_inside(layout.rack, argv), environ=environ)
-    wait_for_tcp(
-        layout.rack, str(PROVISIONING.ip), HTTPS_PORT, what="the service", within_s=_START_S
-    )
+    address = str(PROVISIONING.ip)
+
+    def answers() -> bool:
+        if record.running(SERVICE) is None:
+            said = last_line(paths.logs / f"{SERVICE}.log")
+            raise OperatorError(ErrorCode.LAB, f"the service ended after its start: {said}")
+        return tcp_answers(layout.rack, address, HTTPS_PORT, within_s=1.0)
+
+    silence = f"the service does not answer at {address} port {HTTPS_PORT}"
+    wait_for(answers, silence, within_s=_START_S)
     return started
 
 

@@ -4,10 +4,12 @@ import http.client
 import json
 import os
 import shutil
+import signal
 import ssl
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -131,6 +133,24 @@ Rack(Layout(prefix={rack.layout.prefix!r}), paths).up()
     rack.up()
 
 
+def test_whoever_is_killed_before_a_process_is_on_record_leaves_none(tmp_path):
+    program = f"""
+import os, signal
+from pathlib import Path
+from provisioner.lab.processes import Record
+class Killed(Record):
+    def _write(self, *_):
+        os.kill(os.getpid(), signal.SIGKILL)
+Killed(run=Path({str(tmp_path)!r}), logs=Path({str(tmp_path)!r})).start("it", ["touch", "began"])
+"""
+    environ = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    ended = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, env=environ, check=False)
+    time.sleep(1)
+
+    assert ended.returncode == -signal.SIGKILL
+    assert not (tmp_path / "began").exists()
+
+
 def test_boot_device_of_the_ipmi_server_is_for_one_start_only(rack):
     server = rack.layout.server("bios1")
     controls, log = Controls(rack, server), SerialLog(rack.paths.serial_log(server))
@@ -170,14 +190,13 @@ def test_power_logs_tell_what_was_pressed_and_what_became_of_it(rack):
         assert [event for event in events if event in {"on", "off"}][-2:] == ["on", "off"]
 
 
-@pytest.fixture
-def service(rack):
-    """A program in the service's place, started as the service is."""
+def stand_in(rack):
+    """How a program in the service's place is started."""
     folder = rack.paths.service
     for name in ("tls.pem", "tls.key"):
         shutil.copy(rack.paths.server(rack.layout.server("uefi1")) / name, folder / name)
         os.chown(folder / name, SERVICE_UID, SERVICE_UID)
-    start = services.ServiceStart(
+    return services.ServiceStart(
         argv=(sys.executable, stand_in_service.__file__, str(folder)),
         readable=(sys.prefix, str(REPOSITORY)),
         extension=str(folder / "extension.sock"),
@@ -189,9 +208,27 @@ def service(rack):
         entry=("entry",),
         evidence_key=str(folder / "evidence.pub"),
     )
+
+
+@pytest.fixture
+def service(rack):
+    """A program in the service's place, started as the service is."""
+    start = stand_in(rack)
     services.start_service(rack.layout, rack.paths, rack.record, start)
     yield start
     services.stop_service(rack.record)
+
+
+def test_a_service_that_ends_at_its_start_is_not_waited_for_and_its_last_words_are_told(rack):
+    words = (sys.executable, "-c", "raise SystemExit('no key')")
+    began = time.monotonic()
+
+    with pytest.raises(OperatorError, match="ended after its start: no key"):
+        services.start_service(
+            rack.layout, rack.paths, rack.record, replace(stand_in(rack), argv=words)
+        )
+
+    assert time.monotonic() - began < 20
 
 
 def ask_service(rack, *argv):
