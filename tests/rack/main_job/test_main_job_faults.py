@@ -1,4 +1,4 @@
-"""Faults that fit beside the main job: kills, strangers, a disk that is too small."""
+"""Faults that fit beside the main job: kills, images, a stranger (which ends in quarantine)."""
 
 import pytest
 
@@ -7,10 +7,11 @@ from cloudstack_ext.lab.guest import READY, Guest
 from cloudstack_ext.lab.site import IMAGES
 from tests.rack.controls import Controls
 from tests.rack.main_job import outside
+from tests.rack.main_job.layout import MIB
 from tests.rack.main_job.outside import boot_script, deployment, ends_in_quarantine
 from tests.rack.main_job.service import until
 
-pytestmark = pytest.mark.rack_long
+pytestmark = pytest.mark.rack
 
 
 def kill_and_start(story):
@@ -19,23 +20,25 @@ def kill_and_start(story):
 
 
 def test_an_image_larger_than_the_disk_is_refused_before_power_is_touched(story, tmp_path):
-    story.rest("bios1")
+    names = ("bios1", "uefi1")
+    for name in names:
+        story.rest(name)
     large = tmp_path / "large.raw"
     tiny = story.rack.paths.blobs / "images" / "tiny" / "image.raw"
     with large.open("wb") as image:
         image.write(tiny.read_bytes())
-        image.truncate(200 << 20)
+        image.truncate(300 << 20)
     story.site.command("image", "import", str(large), "--name", "large")
     story.site.pool(IMAGES | {"wide": "wide", "large": "large"})
-    before = outside.power_log(story, "bios1")
+    before = [outside.power_log(story, name) for name in names]
 
     guest = Guest.of(story.site, tmp_path, "omega", image="large", user_data=outside.USER_DATA)
-    with outside.only(story, "bios1"):
-        called = guest.ask(Verb.CREATE)
+    called = guest.ask(Verb.CREATE)
 
     assert "DISK_TOO_SMALL" in called.failure
-    assert outside.power_log(story, "bios1") == before
-    assert story.service.state("bios1") == "AVAILABLE"
+    assert all(name in called.failure for name in names)
+    assert [outside.power_log(story, name) for name in names] == before
+    assert {story.service.state(name) for name in names} == {"AVAILABLE"}
 
 
 class Moments:
@@ -99,6 +102,32 @@ def deployed_through_kills(story, running, moments):
     moments.shows(READY)
     until(running.guest.tenant.answers, "a login", within_s=60)
     return deployed
+
+
+def test_an_image_goes_on_where_it_was_when_the_blob_server_dies_under_it(story):
+    with deployment(story, "bios1") as running:
+        running.wait_for("write-image")
+        outside.in_small_pieces(story, "nginx", lambda: running.opened()["note"] == "write")
+        done = running.opened()["progress_bytes"]
+        outside.end_by_force(story, "nginx")
+        whole = outside.answered(story, "wide/image.raw")
+        story.rack.up()
+
+        assert running.called().failure == ""
+        assert running.ended()["status"] == "done"
+    assert 0 < done[0] < done[1]
+    after = outside.answered(story, "wide/image.raw")[len(whole) :]
+    image = story.rack.paths.blobs / "images" / "wide" / "image.raw"
+    assert 0 < sum(after) < image.stat().st_blocks * 512, "only the rest was asked for again"
+
+
+def test_an_image_that_rotted_is_not_installed_and_the_server_is_free_again(story):
+    story.rest("bios1")
+    blob = story.rack.paths.blobs / "images" / "wide" / "image.raw"
+    with outside.flipped(blob, blob.stat().st_size - 20 * MIB), deployment(story, "bios1") as one:
+        assert "IMAGE_DIGEST" in one.called().failure
+        assert one.ended()["ending"] == "ours"
+        story.service.wait_for_state("bios1", "AVAILABLE")
 
 
 def test_a_stranger_who_asks_for_the_token_after_the_server_took_it_ends_the_operation(story):
