@@ -29,7 +29,7 @@ Ctrl-C takes everything down. Logs, consoles and disks: {state}
 GOODBYE = """\
 Everything was as it must be. Logs, consoles and evidence stay in {state}
 By hand: ./dev lab up, and docs/labs.md says how to go on."""
-ABOUT_QUICK, ABOUT = "it takes ten minutes", "it takes a quarter of an hour"
+ABOUT_QUICK, ABOUT = "it takes some eight minutes", "it takes some ten minutes"
 LOOK_S = 1.0
 RULE = "-" * 72
 OWN = "of-the-demo"

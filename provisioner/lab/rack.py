@@ -66,9 +66,9 @@ class Rack:
             self._sweep()
             return
         with self._alone():
-            with self._stage("services"):
+            with self._stage("services ended"):
                 services.down(self.record)
-            with self._stage("servers and controllers"):
+            with self._stage("machines off, controllers ended"):
                 for server in self._behind(ControllerProtocol.IPMI):
                     bmc_ipmi.down(self.paths, self.record, server)
                 redfish = self._behind(ControllerProtocol.REDFISH)
@@ -77,7 +77,7 @@ class Rack:
                 libvirt_daemon.down(self.layout, self.record, redfish)
                 for name in self.record.names():
                     self.record.stop(name)
-            with self._stage("networks"):
+            with self._stage("networks removed"):
                 self._sweep()
 
     def forget(self) -> None:
