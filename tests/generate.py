@@ -1,19 +1,30 @@
 """Writes the generated pages: python -m tests.generate."""
 
+import json
 from pathlib import Path
 
 from cloudstack_ext import power_view
 from provisioner import error_catalogue
 from provisioner.servers import states_page
+from tests.bench import page as performance
 
 DOCS = Path(__file__).parents[1] / "docs"
 
 
+def pages() -> dict[str, str]:
+    """Each generated page by its file's name."""
+    return {
+        "errors.md": error_catalogue.page(),
+        "status.md": power_view.status_page(),
+        "states.md": states_page.page(),
+        "performance.md": performance.page(json.loads((DOCS / "performance.json").read_text())),
+    }
+
+
 def main() -> None:
     """Write each page anew."""
-    (DOCS / "errors.md").write_text(error_catalogue.page())
-    (DOCS / "status.md").write_text(power_view.status_page())
-    (DOCS / "states.md").write_text(states_page.page())
+    for name, text in pages().items():
+        (DOCS / name).write_text(text)
 
 
 if __name__ == "__main__":

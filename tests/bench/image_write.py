@@ -73,7 +73,7 @@ def _times_as_fast(runs, peer, least):
         PEERS[peer],
         runs[peer],
         ratio=ratio,
-        limit=f"as fast {least:g} times",
+        limit=f"at least {least:g} times as fast",
         holds=ratio >= least,
     )
 

@@ -168,6 +168,17 @@ def frozen(story, process):
         os.kill(running.pid, signal.SIGCONT)
 
 
+@contextlib.contextmanager
+def no_packets(story, name):
+    """Nothing passes the server's port, in neither direction; the agent cannot tell why."""
+    port = ["ip", "-n", story.rack.layout.rack, "link", "set", f"tap-{name}"]
+    subprocess.run([*port, "down"], check=True)
+    try:
+        yield
+    finally:
+        subprocess.run([*port, "up"], check=True)
+
+
 def told_to_qemu(story, name, command):
     """One command to the monitor of a server behind IPMI."""
     script = {"execute": "qmp_capabilities"}, {"execute": command}

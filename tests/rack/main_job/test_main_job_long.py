@@ -1,6 +1,7 @@
 """Faults that take more than their share of the time of ./dev test."""
 
 import json
+import time
 from dataclasses import replace
 
 import pytest
@@ -47,6 +48,17 @@ def test_a_server_that_never_calls_in_is_switched_off_and_quarantined(story):
             ends_in_quarantine(story, "AGENT_SILENT")
         finally:
             story.rack.up()
+
+
+def test_an_image_goes_on_where_it_was_after_packets_were_lost_for_a_while(story):
+    with deployment(story, "bios1") as running:
+        running.wait_for("write-image")
+        until(lambda: running.opened()["note"] == "write", "it writes", within_s=60)
+        with outside.no_packets(story, "bios1"):
+            time.sleep(20)  # longer than any answer may take
+
+        assert running.called().failure == ""
+        assert running.ended()["status"] == "done"
 
 
 # --- the machine ------------------------------------------------------------------------------
