@@ -64,7 +64,7 @@ def alone(name, unit, ours, *, most=None):
     )
 
 
-def beside(name, unit, ours, peer, theirs, *, ratio=None, limit=None, holds=True):
+def beside(name, unit, ours, peer, theirs, *, ratio=None, limit=None, holds=True, n=None):
     """A figure beside its peer's; the ratio is ours to theirs where nothing else is given."""
     ratio = ours.median / theirs.median if ratio is None else ratio
     return Figure(
@@ -76,7 +76,7 @@ def beside(name, unit, ours, peer, theirs, *, ratio=None, limit=None, holds=True
         ratio=_short(ratio),
         limit=limit,
         holds=holds,
-        n=len(ours.values),
+        n=n or len(ours.values),
         spread={"value": ours.spread, "peer_value": theirs.spread},
         command=ours.command,
         peer_command=theirs.command,
