@@ -230,8 +230,8 @@ def _read_nonce(machine, _parameters, _link):
 
 def _write_image(machine, parameters, link):
     whole = parameters["image_bytes"]
-    ends = time.monotonic() + machine.image_s
-    while (left := ends - time.monotonic()) > 0:
+    boot, ends = machine._boot, time.monotonic() + machine.image_s
+    while (left := ends - time.monotonic()) > 0 and machine._boot == boot:
         link.progress(int(whole * (1 - left / machine.image_s)), whole, note="writing")
         time.sleep(min(left, 0.5))
     link.progress(whole, whole)
