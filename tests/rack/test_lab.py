@@ -158,7 +158,7 @@ def test_boot_device_of_the_ipmi_server_is_for_one_start_only(rack):
     def first_device(press):
         mark = log.mark()
         press()
-        return log.wait_for(r"Booting from (\w+)", since=mark, within_s=30)[1]
+        return log.wait_for(r"Booting from (\w+)\W", since=mark, within_s=30)[1]
 
     controls.boot_from("network")
     assert first_device(lambda: controls.turn("on")) == "ROM"
