@@ -88,7 +88,7 @@ CATALOGUE: Mapping[ErrorCode, tuple[str, str]] = MappingProxyType(
         E.IMAGE_EXISTS: ("The name belongs to other bytes; a name is never given to others.", "Import under another name."),
         E.IMAGE_BUILD: ("An image could not be built.", "The detail has the tool's words; then build again."),
         E.BLOBS_UNREACHABLE: ("The server of images does not answer.", "Look at nginx and its log; the operation may be asked for again."),
-        E.WIPE_METHOD_MISSING: ("A medium has no method that the pool's policy accepts.", "Change the policy, or remove the medium."),
+        E.WIPE_METHOD_MISSING: ("A medium has no method that the pool's policy accepts, or is write-protected or removable.", "Change the policy, remove the medium or its protection, or list it as excluded."),
         E.WIPE_FAILED: ("An erase command failed.", "The detail has its words; replace the disk, or clean with another policy."),
         E.WIPE_NOT_PROVEN: ("The erase said success and data were found all the same.", "Do not use the disk again: it lies."),
         E.EVIDENCE_INVALID: ("Evidence that is changed, cut off or forged.", "Compare with an exported head; ask who had access."),

@@ -40,20 +40,18 @@ async def media_of(work: Work) -> tuple[Disk, ...]:
     """The server's own media: all that are wiped, and all that the evidence must name."""
     facts = await facts_of(work)
     own = own_disks(facts.disks, work.server.excluded_disks)
-    removable = [
+    excluded = {each.wwn for each in work.server.excluded_disks}
+    others = [
         disk
         for disk in facts.disks
-        if disk not in own
-        and not disk.read_only
-        and disk.transport is not Transport.OPTICAL
-        and disk.wwn not in {each.wwn for each in work.server.excluded_disks}
+        if disk not in own and disk.transport is not Transport.OPTICAL and disk.wwn not in excluded
     ]
-    if removable:  # writable, and nobody has said whose it is (invariant 7)
-        names = ", ".join(disk.serial or disk.name for disk in removable)
+    if others:  # they may hold data, and nobody has said whose it is (invariants 7 and 14)
+        names = ", ".join(f"{disk.serial or disk.name} ({_why_not(disk)})" for disk in others)
         raise OperatorError(
             ErrorCode.WIPE_METHOD_MISSING,
-            f"a removable medium could hold data and is not wiped: {names}; take it out, "
-            "or list it as excluded",
+            f"a medium could hold data and cannot be wiped: {names}; take it out, take its "
+            "write protection off, or list it as excluded",
         )
     named = Counter(DiskReference.of(disk) for disk in own)
     alike = [reference.label() for reference, count in named.items() if count > 1]
@@ -62,6 +60,10 @@ async def media_of(work: Work) -> tuple[Disk, ...]:
             ErrorCode.DISK_AMBIGUOUS, f"disks cannot be told apart: {', '.join(alike)}"
         )
     return own
+
+
+def _why_not(disk: Disk) -> str:
+    return "write-protected" if disk.read_only else "removable or virtual"
 
 
 async def policy_of(work: Work) -> WipePolicy:

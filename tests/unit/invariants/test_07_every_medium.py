@@ -7,6 +7,7 @@ import pytest
 from provisioner.hardware.inventory import Transport
 from provisioner.operations import desk
 from provisioner.operations.inspect import INSPECT
+from provisioner.operations.release import CLEAN
 from provisioner.servers.baseline import differences
 from provisioner.servers.model import ExcludedDisk, State
 from provisioner.testing import store
@@ -65,6 +66,24 @@ def test_one_that_was_protected_from_the_beginning_is_no_difference():
     baseline = store.replace_disks(server.baseline, read_only=True)
     assert not differences(replace(server, baseline=baseline), baseline)
     assert not differences(replace(server, baseline=baseline), server.baseline)
+
+
+@pytest.mark.parametrize("transport", [Transport.NVME, Transport.SAS, Transport.USB])
+def test_but_nobody_gets_a_server_with_it_until_it_is_listed(active, transport):
+    """It may hold a tenant's data, written before it was protected."""
+    protected = with_disk(active.server().baseline, read_only=True, transport=transport, wwn="w9")
+    active.database.servers.change("s1", baseline=protected)
+    active.agents["s1"].facts = protected
+    code, done = released(active)
+    assert code == "WIPE_METHOD_MISSING"
+    assert "erase" not in done
+    assert still_dirty(active)
+
+    listed = (ExcludedDisk(wwn="w9", name="sdz"),)
+    active.database.servers.change("s1", excluded_disks=listed)
+    active.open(CLEAN)
+    active.walk()
+    assert active.state() is State.AVAILABLE
 
 
 @pytest.mark.parametrize(
