@@ -6,6 +6,7 @@ import click
 
 from provisioner.cli.moments import SINCE
 from provisioner.cli.names import Name
+from provisioner.cli.options import option
 from provisioner.cli.output import JSON, moment, show_json, show_table
 from provisioner.cli.session import Session, asks
 
@@ -16,11 +17,11 @@ def audit() -> None:
 
 
 @audit.command("list")
-@click.option(
+@option(
     "--server", type=Name(), help="Only acts on this server, its operations, and of who had it."
 )
 @SINCE
-@click.option("--most", type=int, default=100, show_default=True, help="At most so many.")
+@option("--most", type=int, default=100, show_default=True, help="At most so many.")
 @asks
 @click.pass_obj
 def list_acts(

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from provisioner.cli.follow import DONE, follow
+from provisioner.cli.options import option
 from provisioner.cli.output import JSON, printable, show_json, show_plan
 from provisioner.cli.record import Reached, evidence_option, write_record
 from provisioner.cli.session import Session, asks
@@ -45,9 +46,9 @@ def changes(function: Callable[..., None]) -> Callable[..., None]:
         function(*given, how=how, **more)
 
     wrapped: Callable[..., None] = evidence_option(asks(gathered))
-    wrapped = click.option("--wait", is_flag=True, help="Follow it until it has ended.")(wrapped)
+    wrapped = option("--wait", is_flag=True, help="Follow it until it has ended.")(wrapped)
     help_text = "Show steps and calls; change nothing."
-    return click.option("--dry-run", is_flag=True, help=help_text)(wrapped)
+    return option("--dry-run", is_flag=True, help=help_text)(wrapped)
 
 
 def change(

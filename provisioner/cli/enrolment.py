@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from provisioner.cli.changes import How, change, changes
+from provisioner.cli.options import option
 from provisioner.cli.session import FILE, Session, read_secret, read_text
 from provisioner.errors import RackwrightError
 
@@ -23,21 +24,21 @@ OWN: Final = ("name", "pool", "firmware", "kernel_arguments", "console")
 
 @click.command()
 @click.argument("manifest", type=FILE, required=False)
-@click.option("--name", help="Of one server, instead of a manifest.")
-@click.option("--pool", help="Servers of a pool may stand in for each other.")
-@click.option("--protocol", help="Of its controller: redfish or ipmi.")
-@click.option("--address", help="Of its controller.")
-@click.option("--port", type=int, help="Of its controller, where not the protocol's own.")
-@click.option("--user", help="Of its controller.")
-@click.option("--password-file", help="Of mode 0600; its first line counts. Left out: asked for.")
-@click.option("--system", help="Where the controller has several systems.")
-@click.option("--firmware", help="bios or uefi.")
-@click.option(
+@option("--name", help="Of one server, instead of a manifest.")
+@option("--pool", help="Servers of a pool may stand in for each other.")
+@option("--protocol", help="Of its controller: redfish or ipmi.")
+@option("--address", help="Of its controller.")
+@option("--port", type=int, help="Of its controller, where not the protocol's own.")
+@option("--user", help="Of its controller.")
+@option("--password-file", help="Of mode 0600; its first line counts. Left out: asked for.")
+@option("--system", help="Where the controller has several systems.")
+@option("--firmware", help="bios or uefi.")
+@option(
     "--nic", "nics", multiple=True, metavar="MAC,ROLE[+ROLE],PORT", help="In the order of ports."
 )
-@click.option("--root-disk", multiple=True, metavar="PROPERTY=VALUE", help="Which disk it is.")
-@click.option("--kernel-arguments", help="For the ramdisk.")
-@click.option("--console", help="Of the ramdisk: ttyS1,115200n8.")
+@option("--root-disk", multiple=True, metavar="PROPERTY=VALUE", help="Which disk it is.")
+@option("--kernel-arguments", help="For the ramdisk.")
+@option("--console", help="Of the ramdisk: ttyS1,115200n8.")
 @changes
 @click.pass_obj
 def enrol(

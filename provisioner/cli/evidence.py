@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from provisioner.cli.options import option
 from provisioner.cli.output import JSON, printable, show_json, show_table
 from provisioner.cli.session import FILE, Session, asks, output_option
 from provisioner.errors import ErrorCode, InputError, OperatorError
@@ -13,7 +14,7 @@ from provisioner.errors import ErrorCode, InputError, OperatorError
 if TYPE_CHECKING:
     from provisioner.evidence.chain import Checked
 
-KEYS: Final = click.option(
+KEYS: Final = option(
     "--key",
     "key_files",
     type=FILE,
@@ -49,7 +50,7 @@ def show(session: Session, sequence: int | None, output: str) -> None:
 
 
 @evidence.command()
-@click.option("--all", "folder", type=FILE, metavar="DIR", required=True, help="A new folder.")
+@option("--all", "folder", type=FILE, metavar="DIR", required=True, help="A new folder.")
 @asks
 @click.pass_obj
 def export(session: Session, folder: Path, output: str) -> None:
@@ -83,7 +84,7 @@ def verify(session: Session, file: Path, key_files: tuple[Path, ...], output: st
 @evidence.command("verify-chain")
 @click.argument("folder", type=FILE)
 @KEYS
-@click.option("--head", type=FILE, help="The head that you kept elsewhere.")
+@option("--head", type=FILE, help="The head that you kept elsewhere.")
 @output_option
 @click.pass_obj
 def verify_chain(

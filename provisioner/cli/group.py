@@ -16,6 +16,7 @@ from provisioner.cli.evidence import evidence
 from provisioner.cli.images import image
 from provisioner.cli.lab import lab
 from provisioner.cli.operations import operation
+from provisioner.cli.options import option
 from provisioner.cli.output import printable
 from provisioner.cli.pools import pool
 from provisioner.cli.ramdisk import ramdisk
@@ -103,7 +104,7 @@ def make_cli(
     )
     @socket_option
     @config_option
-    @click.option(
+    @option(
         "--version", is_flag=True, is_eager=True, expose_value=False, callback=_show_version,
         help="Show the version and exit.",
     )  # fmt: skip

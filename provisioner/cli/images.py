@@ -8,6 +8,7 @@ from urllib.parse import quote
 import click
 
 from provisioner.cli.names import Name, shown
+from provisioner.cli.options import option
 from provisioner.cli.output import JSON, amount, moment, show_json, show_record, show_table
 from provisioner.cli.progress import reporting
 from provisioner.cli.record import Reached, evidence_option, write_record
@@ -58,7 +59,7 @@ def show(session: Session, name: str, output: str) -> None:
 
 @image.command("import")
 @click.argument("source", type=FILE)
-@click.option("--name", type=Name(), required=True, help="What pools call it.")
+@option("--name", type=Name(), required=True, help="What pools call it.")
 @evidence_option
 @asks
 @click.pass_obj
@@ -119,8 +120,8 @@ def remove(session: Session, name: str, evidence: Path | None, output: str) -> N
 
 @image.command()
 @click.argument("what")
-@click.option("--out", type=FILE, required=True, help="The raw image to make.")
-@click.option("--cache", type=FILE, help="Keeps packages.  [default: ~/.cache/rackwright]")
+@option("--out", type=FILE, required=True, help="The raw image to make.")
+@option("--cache", type=FILE, help="Keeps packages.  [default: ~/.cache/rackwright]")
 @output_option
 @config_option
 @click.pass_obj

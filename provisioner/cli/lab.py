@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from provisioner.cli.callbacks import LabCallbacks
+from provisioner.cli.options import option
 from provisioner.cli.output import JSON, amount, show_json, show_record, show_table
 from provisioner.cli.session import FILE, Session, output_option
 from provisioner.errors import ErrorCode, OperatorError
@@ -53,9 +54,9 @@ def status(session: Session, output: str) -> None:
 @lab.command()
 @click.argument("verb")
 @click.argument("instance")
-@click.option("--image", help="Its name in the pool's map; else the recordings' own.")
-@click.option("--ssh-key", type=FILE, help="Public key for the instance's user.")
-@click.option("--user-data", type=FILE, help="For cloud-init.")
+@option("--image", help="Its name in the pool's map; else the recordings' own.")
+@option("--ssh-key", type=FILE, help="Public key for the instance's user.")
+@option("--user-data", type=FILE, help="For cloud-init.")
 @click.pass_obj
 def payload(
     session: Session,

@@ -5,6 +5,8 @@ from typing import Any, Final
 
 import click
 
+from provisioner.cli.options import option
+
 
 class Moment(click.ParamType[float]):
     """Seconds since 1970, or a date and time in UTC."""
@@ -30,7 +32,7 @@ class Moment(click.ParamType[float]):
         return (read if read.tzinfo else read.replace(tzinfo=UTC)).timestamp()
 
 
-SINCE: Final = click.option(
+SINCE: Final = option(
     "--since",
     type=Moment(),
     default=0.0,

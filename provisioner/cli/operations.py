@@ -10,6 +10,7 @@ import click
 from provisioner.cli.changes import How, change, changes
 from provisioner.cli.follow import follow as follow_operation
 from provisioner.cli.names import Identifier, Name
+from provisioner.cli.options import option
 from provisioner.cli.output import JSON, amount, moment, show_json, show_record, show_table
 from provisioner.cli.session import FILE, Session, asks, write_bytes
 
@@ -22,9 +23,9 @@ def operation() -> None:
 
 
 @operation.command("list")
-@click.option("--open", "open_only", is_flag=True, help="Only those that have not ended.")
-@click.option("--server", type=Name(), help="Only those of this server.")
-@click.option("--most", type=int, default=100, show_default=True, help="At most so many.")
+@option("--open", "open_only", is_flag=True, help="Only those that have not ended.")
+@option("--server", type=Name(), help="Only those of this server.")
+@option("--most", type=int, default=100, show_default=True, help="At most so many.")
 @asks
 @click.pass_obj
 def list_operations(
@@ -59,7 +60,7 @@ def list_operations(
 
 @operation.command()
 @ID
-@click.option("--bundle", type=FILE, help="Write everything that was kept into this tar.gz.")
+@option("--bundle", type=FILE, help="Write everything that was kept into this tar.gz.")
 @asks
 @click.pass_obj
 def show(session: Session, identifier: str, bundle: Path | None, output: str) -> None:

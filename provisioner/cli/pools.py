@@ -7,6 +7,7 @@ from urllib.parse import quote
 import click
 
 from provisioner.cli.names import Name
+from provisioner.cli.options import option
 from provisioner.cli.output import JSON, show_json, show_record, show_table
 from provisioner.cli.record import Reached, evidence_option, write_record
 from provisioner.cli.session import Session, asks
@@ -44,25 +45,25 @@ def show(session: Session, name: str, output: str) -> None:
 
 @pool.command()
 @click.argument("name", type=Name())
-@click.option(
+@option(
     "--image",
     "images",
     multiple=True,
     metavar="NAME=IMAGE",
     help="What the payload calls it, and the imported image; once for each.",
 )
-@click.option("--min-cpu-threads", type=int, default=0)
-@click.option("--min-memory-bytes", type=int, default=0)
-@click.option("--min-gpus", type=int, default=0)
-@click.option("--wipe-methods", type=int, default=1, show_default=True, help="Of each disk.")
-@click.option("--wipe-class", default="clear", show_default=True, help="clear or purge.")
-@click.option(
+@option("--min-cpu-threads", type=int, default=0)
+@option("--min-memory-bytes", type=int, default=0)
+@option("--min-gpus", type=int, default=0)
+@option("--wipe-methods", type=int, default=1, show_default=True, help="Of each disk.")
+@option("--wipe-class", default="clear", show_default=True, help="clear or purge.")
+@option(
     "--unerasable",
     default="refuse",
     show_default=True,
     help="A writable medium without an erase method: refuse it, or list it in the evidence.",
 )
-@click.option(
+@option(
     "--frozen",
     default="refuse",
     show_default=True,

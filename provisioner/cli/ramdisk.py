@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from provisioner.cli.images import default_cache
+from provisioner.cli.options import option
 from provisioner.cli.output import JSON, amount, show_json, show_record
 from provisioner.cli.session import (
     FILE,
@@ -27,14 +28,14 @@ def ramdisk() -> None:
 
 
 @ramdisk.command()
-@click.option("--out", type=FILE, help="Folder to fill.  [default: blobs_dir/ramdisk]")
-@click.option("--lock", "lock_file", type=FILE, help="Left out: the one that was shipped.")
-@click.option("--cache", type=FILE, help="Keeps packages.  [default: ~/.cache/rackwright]")
-@click.option("--add-package", "packages", multiple=True, help="Add a Debian package.")
-@click.option(
+@option("--out", type=FILE, help="Folder to fill.  [default: blobs_dir/ramdisk]")
+@option("--lock", "lock_file", type=FILE, help="Left out: the one that was shipped.")
+@option("--cache", type=FILE, help="Keeps packages.  [default: ~/.cache/rackwright]")
+@option("--add-package", "packages", multiple=True, help="Add a Debian package.")
+@option(
     "--add-firmware", "firmware", type=FILE, multiple=True, help="Add a file, or a folder of them."
 )
-@click.option("--add-driver", "drivers", multiple=True, help="Add a module of the kernel.")
+@option("--add-driver", "drivers", multiple=True, help="Add a module of the kernel.")
 @output_option
 @config_option
 @click.pass_obj
@@ -76,9 +77,9 @@ def build(
 
 
 @ramdisk.command()
-@click.option("--out", type=FILE, required=True, help="The lock to write.")
-@click.option("--lock", "lock_file", type=FILE, help="To compare with; left out: the shipped one.")
-@click.option("--add-package", "packages", multiple=True, help="Pin this Debian package too.")
+@option("--out", type=FILE, required=True, help="The lock to write.")
+@option("--lock", "lock_file", type=FILE, help="To compare with; left out: the shipped one.")
+@option("--add-package", "packages", multiple=True, help="Pin this Debian package too.")
 @output_option
 @click.pass_obj
 def update(

@@ -12,13 +12,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-import click
-
+from provisioner.cli.options import option
 from provisioner.cli.session import FILE, Session
 from provisioner.errors import ErrorCode, InputError
 
 VERSION: Final = 1
-evidence_option = click.option(
+evidence_option = option(
     "--evidence",
     type=FILE,
     metavar="DIR",

@@ -9,20 +9,21 @@ import click
 from provisioner.cli.changes import How, change, changes
 from provisioner.cli.enrolment import nic_of
 from provisioner.cli.names import Name
+from provisioner.cli.options import option
 from provisioner.cli.session import FILE, Session, read_secret
 
 
 @click.command("change")
 @click.argument("name", type=Name())
-@click.option("--address", help="Of its controller.")
-@click.option("--port", type=int, help="Of its controller.")
-@click.option("--user", help="Of its controller.")
-@click.option("--password-file", type=FILE, help="Of mode 0600; its first line counts.")
-@click.option("--ask-password", is_flag=True, help="Ask for the controller's new password.")
-@click.option(
+@option("--address", help="Of its controller.")
+@option("--port", type=int, help="Of its controller.")
+@option("--user", help="Of its controller.")
+@option("--password-file", type=FILE, help="Of mode 0600; its first line counts.")
+@option("--ask-password", is_flag=True, help="Ask for the controller's new password.")
+@option(
     "--certificate", metavar="SHA256", help="Of the controller, in hex: pinned in place of the old."
 )
-@click.option(
+@option(
     "--nic",
     "nics",
     multiple=True,

@@ -10,6 +10,7 @@ from provisioner.cli.changes import How, change, changes
 from provisioner.cli.enrolment import enrol
 from provisioner.cli.moments import SINCE
 from provisioner.cli.names import Name
+from provisioner.cli.options import option
 from provisioner.cli.output import (
     JSON,
     amount,
@@ -22,7 +23,7 @@ from provisioner.cli.server_change import change_server
 from provisioner.cli.session import Session, asks
 
 NAME: Final = click.argument("name", type=Name())
-REASON: Final = click.option("--reason", required=True, help="Stays on record with your name.")
+REASON: Final = option("--reason", required=True, help="Stays on record with your name.")
 
 
 @click.group()
@@ -35,8 +36,8 @@ server.add_command(change_server)
 
 
 @server.command("list")
-@click.option("--pool", type=Name(), help="Only servers of this pool.")
-@click.option("--state", help="Only servers in this state.")
+@option("--pool", type=Name(), help="Only servers of this pool.")
+@option("--state", help="Only servers in this state.")
 @asks
 @click.pass_obj
 def list_servers(session: Session, pool: str | None, state: str | None, output: str) -> None:
@@ -118,7 +119,7 @@ def inspect(session: Session, name: str, how: How) -> None:
 
 @server.command()
 @NAME
-@click.option(
+@option(
     "--erase",
     multiple=True,
     metavar="SERIAL",
@@ -133,8 +134,8 @@ def provide(session: Session, name: str, erase: tuple[str, ...], how: How) -> No
 
 @server.command()
 @NAME
-@click.option("--reason", help="Stays on record with your name.")
-@click.option("--end", is_flag=True, help="Hand it out again.")
+@option("--reason", help="Stays on record with your name.")
+@option("--end", is_flag=True, help="Hand it out again.")
 @changes
 @click.pass_obj
 def maintenance(session: Session, name: str, *, reason: str | None, end: bool, how: How) -> None:

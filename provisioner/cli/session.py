@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, ParamSpec, Protocol, TypeVar
 import click
 
 from provisioner.cli.callbacks import Callbacks
+from provisioner.cli.options import option
 from provisioner.cli.output import JSON, TABLE
 from provisioner.errors import ErrorCode, InputError
 
@@ -144,7 +145,7 @@ def _set_socket(context: click.Context, _parameter: click.Parameter, value: Path
 
 
 FILE: Final = click.Path(path_type=Path)
-config_option = click.option(
+config_option = option(
     "--config",
     type=FILE,
     envvar="RACKWRIGHT_CONFIG",
@@ -152,7 +153,7 @@ config_option = click.option(
     callback=_set_config,
     help=f"Settings.  [default: {DEFAULT_CONFIG}]",
 )
-socket_option = click.option(
+socket_option = option(
     "--socket",
     type=FILE,
     envvar="RACKWRIGHT_SOCKET",
@@ -160,7 +161,7 @@ socket_option = click.option(
     callback=_set_socket,
     help="The service's socket for operators, where not the one of the settings.",
 )
-output_option = click.option(
+output_option = option(
     "--output",
     type=click.Choice([TABLE, JSON]),
     default=TABLE,
@@ -172,7 +173,7 @@ output_option = click.option(
 def asks(function: Callable[P, R]) -> Callable[P, R]:
     """Options of a command that asks the service: --config, --socket, --output."""
     return functools.reduce(
-        lambda wrapped, option: option(wrapped),
+        lambda wrapped, each: each(wrapped),
         (output_option, socket_option, config_option),
         function,
     )

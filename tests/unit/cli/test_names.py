@@ -1,11 +1,12 @@
 """Names and ids that are none, or that nobody has: one line, one code, in every command."""
 
+import click
 import pytest
 
 from provisioner.cli.names import Identifier, Name
 from provisioner.errors import ErrorCode
 from tests.unit.cli.test_cli import failed
-from tests.unit.cli.tree import call, places
+from tests.unit.cli.tree import call, leaves, places
 
 ODD = ("", "a/b", "..", "a b", "A", "x" * 300, "a\nb", "\x1b[31m", "\udcff", "-a", "ä", "a%")
 NOBODY = "nobody"
@@ -55,3 +56,28 @@ def test_what_nobody_has_is_unknown_in_one_way_everywhere(rig):
 def test_a_state_that_is_none_is_refused_with_those_that_are(rig):
     line = failed(rig.run("server", "list", "--state", "foo"), ErrorCode.PAYLOAD_FIELD, 64)
     assert "state: one of ENROLLED, VERIFYING, " in line
+
+
+def test_no_option_takes_another_option_for_its_value(rig):
+    seen = 0
+    for words, command in leaves(rig.cli):
+        for option in command.params:
+            if not isinstance(option, click.Option) or option.is_flag:
+                continue
+            given = [each for each in call(words, command, option, "x") if each != "--"]
+            at = given.index(f"{option.opts[0]}=x")
+            given[at : at + 1] = [option.opts[0], "--dry-run"]
+            done = rig.run(*given)
+            line = failed(done, ErrorCode(done.stderr.partition(":")[0]), 64)
+            assert "--dry-run" in line, given
+            seen += 1
+    assert seen > 60
+    assert rig.desk.asked == []
+
+
+def test_what_was_meant_as_a_rehearsal_is_no_act(rig):
+    done = rig.run("server", "quarantine", "bios1", "--reason", "--dry-run")
+    line = failed(done, ErrorCode.USAGE, 64)
+    assert "--reason" in line
+    assert "begins with a dash" in line
+    assert rig.desk.asked == []
