@@ -91,7 +91,7 @@ CATALOGUE: Mapping[ErrorCode, tuple[str, str]] = MappingProxyType(
         E.WIPE_METHOD_MISSING: ("A medium has no method that the pool's policy accepts, or is write-protected or removable.", "Change the policy, remove the medium or its protection, or list it as excluded."),
         E.WIPE_FAILED: ("An erase command failed.", "The detail has its words; replace the disk, or clean with another policy."),
         E.WIPE_NOT_PROVEN: ("The erase said success and data were found all the same.", "Do not use the disk again: it lies."),
-        E.EVIDENCE_INVALID: ("Evidence that is changed, cut off or forged.", "Compare with an exported head; ask who had access."),
+        E.EVIDENCE_INVALID: ("Evidence that is changed, cut off, forged, or not there at all.", "Compare with an exported head; ask who had access."),
         E.EVIDENCE_UNKNOWN: ("There is no evidence record of this id.", "`rackwright evidence show`."),
         E.SERVICE_DOWN: ("The service does not answer.", "`systemctl status rackwright`; look at its log."),
         E.SERVICE_HELD: ("The service was started on an old or foreign database and does nothing.", "docs/reliability.md, 'Held start'."),

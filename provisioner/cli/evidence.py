@@ -65,7 +65,7 @@ def export(session: Session, folder: Path, output: str) -> None:
     if output == JSON:
         show_json({"version": 1, "folder": str(folder), "files": [path.name for path in written]})
     else:
-        click.echo(f"{len(found['records'])} records in {folder}")
+        click.echo(f"{_count(len(found['records']))} in {folder}")
 
 
 @evidence.command()
@@ -97,7 +97,8 @@ def verify_chain(
     checked = verify_export(folder, keys, session.callbacks.keys.verify_signature, head=head)
     _judge(checked, output)
     if head is None and output != JSON:
-        click.echo("without --head a chain that was cut off at its end cannot be seen", err=True)
+        text = "a chain cut off together with its head is seen by one from elsewhere alone: --head"
+        click.echo(text, err=True)
 
 
 def _judge(checked: "Checked", output: str) -> None:
@@ -115,7 +116,11 @@ def _judge(checked: "Checked", output: str) -> None:
     if problems:
         raise OperatorError(ErrorCode.EVIDENCE_INVALID, "; ".join(problems))
     if output != JSON:
-        click.echo(f"{checked.records} records, all good")
+        click.echo(f"{_count(checked.records)}, all good")
+
+
+def _count(records: int) -> str:
+    return "1 record" if records == 1 else f"{records} records"
 
 
 def _row(each: Mapping[str, Any]) -> tuple[object, ...]:

@@ -1,18 +1,20 @@
 """Verify evidence offline: from files alone, with a key from a file alone."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from provisioner.errors import ErrorCode, InputError
 from provisioner.evidence.chain import (
     Checked,
     Problem,
+    Record,
     VerifySignature,
     key_id,
     verify_chain,
     verify_record,
 )
-from provisioner.evidence.files import read_json, read_records
+from provisioner.evidence.files import HEAD, read_json, read_records
 
 ReadPublicKey = Callable[[bytes], bytes]
 """A PEM file's content -> 32 bytes; raises InputError FILE_UNREADABLE."""
@@ -44,11 +46,29 @@ def verify_export(
         folder: As `evidence export` wrote it.
         keys: From `trusted_keys`.
         verify: Checks a signature.
-        head: A head that was kept elsewhere; None leaves out that a chain cut off at its end
-            cannot be seen without one.
+        head: A head that was kept elsewhere. The one in the folder is compared too, but whoever
+            cuts off a chain can write it anew: only one from elsewhere proves that nothing is cut.
     """
     known = read_json(head) if head is not None else None
-    return verify_chain(read_records(folder), keys, verify, head=known)
+    records = read_records(folder)
+    checked = verify_chain(records, keys, verify, head=known)
+    found = [*_of_folder(folder, records), *checked.problems]
+    return replace(checked, problems=tuple(found), head=None if found else checked.head)
+
+
+def _of_folder(folder: Path, records: Sequence[Record]) -> Iterator[Problem]:
+    """What the folder itself lacks: an export has records, and its head is the newest of them."""
+    if not records:
+        yield Problem(sequence=None, text=f"{folder} holds no record: nothing is proven")
+        return
+    beside = folder / HEAD
+    if not beside.exists():
+        return
+    known, newest = read_json(beside), records[-1]
+    if any(known.get(name) != newest.get(name) for name in ("sequence", "hash")):
+        number = known.get("sequence")
+        text = f"cut off or replaced: its {HEAD} names record {number!r}, {len(records)} are there"
+        yield Problem(sequence=None, text=text)
 
 
 def verify_file(path: Path, keys: dict[str, bytes], verify: VerifySignature) -> Checked:

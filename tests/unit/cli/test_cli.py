@@ -621,6 +621,22 @@ def test_evidence_of_an_unknown_key_is_no_evidence(rig):
     )
 
 
+def test_an_export_without_a_record_is_never_good(rig):
+    folder, key = rig.folder / "empty", rig.folder / "key.pem"
+    folder.mkdir()
+    key.write_bytes(b"x" * 32)
+    done = rig.run("evidence", "verify-chain", str(folder), "--key", str(key))
+    failed(done, ErrorCode.EVIDENCE_INVALID, 4)
+    assert done.stdout == ""
+
+
+def test_one_record_is_no_plural(rig):
+    chain_of(rig)
+    del rig.desk.chain[1:]
+    folder = rig.folder / "one"
+    assert rig.run("evidence", "export", "--all", str(folder)).stdout == f"1 record in {folder}\n"
+
+
 # --- the lab
 def test_the_lab_is_shown_for_people_and_programs(rig):
     assert "bios1" in rig.run("lab", "status").stdout

@@ -61,11 +61,33 @@ def test_a_changed_byte_is_seen_in_the_file_and_in_the_chain(export, keys):
 
 
 def test_a_file_taken_away_is_seen(export, keys):
+    elsewhere = export.parent / "kept.json"
+    elsewhere.write_bytes((export / HEAD).read_bytes())
     (export / "00000003.json").unlink()
+    seen = verify_export(export, keys, verify_signature, head=None)
+    assert texts(seen) == ["cut off or replaced: its head.json names record 3, 2 are there"]
+    assert seen.head is None
+    (export / HEAD).unlink()  # whoever cuts can do this too
     assert texts(verify_export(export, keys, verify_signature, head=None)) == []
-    kept = verify_export(export, keys, verify_signature, head=export / HEAD)
+    kept = verify_export(export, keys, verify_signature, head=elsewhere)
     assert texts(kept) == ["cut off: 2 records, the head knows 3"]
     (export / "00000001.json").unlink()
+    assert texts(verify_export(export, keys, verify_signature, head=None))
+
+
+def test_a_folder_without_a_record_is_not_good(tmp_path, keys):
+    write_export(tmp_path / "none", [], KEY.public_pem())
+    for folder in (tmp_path / "none", tmp_path / "bare"):
+        folder.mkdir(exist_ok=True)
+        checked = verify_export(folder, keys, verify_signature, head=None)
+        assert texts(checked) == [f"{folder} holds no record: nothing is proven"]
+
+
+def test_a_head_beside_other_records_is_seen(export, keys):
+    head = json.loads((export / HEAD).read_text())
+    (export / HEAD).write_text(json.dumps(head | {"hash": "0" * 64}))
+    assert "replaced" in texts(verify_export(export, keys, verify_signature, head=None))[0]
+    (export / "00000003.json").write_text("{}")
     assert texts(verify_export(export, keys, verify_signature, head=None))
 
 
