@@ -6,7 +6,7 @@ import sqlalchemy as sa
 
 from provisioner.servers.model import OVERTAKEN_S, PowerReading
 from provisioner.store.codec import fill, plain
-from provisioner.store.tables import READING, SERVER
+from provisioner.store.tables import ALLOCATION, READING, SERVER
 from provisioner.store.transactions import Transactions
 from provisioner.units import MonotonicSeconds, ServerName
 
@@ -29,6 +29,13 @@ class SqlReadings:
         with self._transactions.read() as connection:
             found = connection.execute(query).mappings()
             return tuple(fill(PowerReading, {**row}) for row in found)
+
+    def latest(self) -> MonotonicSeconds:
+        """The last moment that is stored of any reading or power command."""
+        columns = (READING.c.at, SERVER.c.power_at, ALLOCATION.c.commanded_at)
+        with self._transactions.read() as connection:
+            found = [connection.scalar(sa.select(sa.func.max(column))) for column in columns]
+        return MonotonicSeconds(max(each or 0.0 for each in found))
 
 
 def note_readings(connection: sa.Connection, readings: Mapping[ServerName, PowerReading]) -> None:

@@ -64,6 +64,30 @@ def stays_locked(site, callers, seconds):
     assert site.rows(mine, instance_of("two").name) == [("s2",)]
 
 
+def test_what_was_read_before_the_machines_clock_was_set_back_is_not_believed(site):
+    """The service ran two hours ahead, ended, and the clock was put right."""
+    site.start()
+    assert site.call("create", "one").exit == 0
+    site.until(lambda: site.call("status", "one").power == "PowerOn", "it is on")
+    site.kill()
+    with closing(sqlite3.connect(site.state / "rackwright.db", timeout=20)) as connection:
+        for table, column in (
+            ("reading", "at"),
+            ("server", "power_at"),
+            ("allocation", "commanded_at"),
+        ):
+            connection.execute(f"UPDATE {table} SET {column} = {column} + 7200")
+        connection.commit()
+    machine = site.rack["s1"]
+    site.rack.switch_off(machine)
+    site.rack.log.until("s1 is off")
+
+    site.start()
+
+    assert site.call("status", "one").power == "PowerUnknown"
+    site.until(lambda: site.call("status", "one").power == "PowerOff", "it is off", 120.0)
+
+
 def test_a_locked_database_is_waited_for(site, callers):
     stays_locked(site, callers, 5)
 
