@@ -5,6 +5,7 @@ the kernel vouches for, and bounds, so that one source cannot take all connectio
 """
 
 import asyncio
+import contextlib
 import socket
 import struct
 from typing import Any, Final, cast
@@ -19,17 +20,35 @@ FIRST_REQUEST_WITHIN_S: Final = 30.0
 MOST_OF_ONE_SOURCE: Final = 64
 
 
-class UnixPeer(H11Protocol):
+class Peer(H11Protocol):
+    """A connection that can be ended at once, whatever its other end does."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
+        """Called by the event loop."""
+        super().connection_made(transport)
+        self._socket: socket.socket = transport.get_extra_info("socket")
+
+    def cut(self) -> None:
+        """No farewell, and what is not yet sent is lost."""
+        try:
+            self.transport.abort()
+        except AttributeError:
+            # a TLS transport of Python 3.11 that was closed twice has forgotten its connection
+            with contextlib.suppress(OSError):
+                self._socket.shutdown(socket.SHUT_RDWR)
+
+
+class UnixPeer(Peer):
     """Notes the peer's uid for the application, in the request's state."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         """Called by the event loop."""
         super().connection_made(transport)
-        uid = _uid_of(transport.get_extra_info("socket"))
+        uid = _uid_of(self._socket)
         self.app_state = {**self.app_state, PEER_UID: uid}
 
 
-class BoundedPeer(H11Protocol):
+class BoundedPeer(Peer):
     """Cuts a connection that asks nothing, and those beyond the bound of one source."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
@@ -38,22 +57,22 @@ class BoundedPeer(H11Protocol):
         source = self.client[0] if self.client else None
         same = [each for each in self.connections if _source_of(each) == source]
         if len(same) > MOST_OF_ONE_SOURCE:
-            transport.abort()
+            self.cut()
             return
         self.loop.call_later(FIRST_REQUEST_WITHIN_S, self._cut_if_silent)
 
     def shutdown(self) -> None:
         """Called when the service ends. Under TLS a mere close would wait for the other end."""
         begun = cast("RequestResponseCycle | None", self.cycle)
-        idle = begun is None or begun.response_complete
-        super().shutdown()
-        if idle:
-            self.transport.abort()
+        if begun is None or begun.response_complete:
+            self.cut()
+        else:
+            super().shutdown()
 
     def _cut_if_silent(self) -> None:
         # uvicorn declares it as never None, and begins with None
         if cast("object", self.cycle) is None and not self.transport.is_closing():
-            self.transport.abort()
+            self.cut()
 
 
 def peer_uid(request: Request) -> int | None:

@@ -14,14 +14,13 @@ import ssl
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
 import uvicorn
 from starlette.types import ASGIApp
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from provisioner.errors import ConflictError, ErrorCode, OperatorError
-from provisioner.service.peers import BoundedPeer, UnixPeer
+from provisioner.service.peers import BoundedPeer, Peer, UnixPeer
 
 log = logging.getLogger(__name__)
 
@@ -48,9 +47,16 @@ class Listener:
     name: str
     app: ASGIApp
     sockets: tuple[socket.socket, ...]
-    peers: type[H11Protocol]
+    peers: type[Peer]
     tls: ssl.SSLContext | None = None
     path: Path | None = None
+
+    def close(self) -> None:
+        """Let go of its address."""
+        for each in self.sockets:
+            each.close()
+        if self.path is not None:
+            self.path.unlink(missing_ok=True)
 
 
 def on_unix(name: str, app: ASGIApp, path: Path) -> Listener:
@@ -161,7 +167,7 @@ async def serve(
             await asyncio.wait(running)
     finally:
         for each in listeners:
-            _close(each)
+            each.close()
 
 
 class _Server(uvicorn.Server):
@@ -174,7 +180,7 @@ class _Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         await super().shutdown(sockets)
         for connection in list(self.server_state.connections):
-            connection.transport.abort()
+            cast("Peer", connection).cut()
         await asyncio.sleep(0)  # the loop tells each of them that it is lost
 
 
@@ -197,13 +203,6 @@ def _server(listener: Listener) -> _Server:
             ssl_context_factory=None if tls is None else lambda _config, _default: tls,
         )
     )
-
-
-def _close(listener: Listener) -> None:
-    for each in listener.sockets:
-        each.close()
-    if listener.path is not None:
-        listener.path.unlink(missing_ok=True)
 
 
 def _is_answered(path: Path) -> bool:

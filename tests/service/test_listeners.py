@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import dataclasses
 import datetime as dt
 import http.client
 import json
@@ -68,13 +69,14 @@ class Running:
     loop: asyncio.AbstractEventLoop
     stopping: asyncio.Event
     thread: threading.Thread
-    seconds: list[float] = field(default_factory=list)
+    raised: list[BaseException] = field(default_factory=list)
 
     def stop(self) -> float:
         began = time.monotonic()
         self.loop.call_soon_threadsafe(self.stopping.set)
         self.thread.join(20)
         assert not self.thread.is_alive()
+        assert self.raised == []
         return time.monotonic() - began
 
 
@@ -85,12 +87,15 @@ def running(*listeners: Listener, stopping: asyncio.Event | None = None) -> Iter
 
     def run() -> None:
         with contextlib.closing(loop):
-            loop.run_until_complete(serve(listeners, stopping=event, started=up.set))
+            try:
+                loop.run_until_complete(serve(listeners, stopping=event, started=up.set))
+            except BaseException as error:  # noqa: BLE001 `stop` asserts that there is none
+                service.raised.append(error)
 
     thread = threading.Thread(target=run)
+    service = Running(loop, event, thread)
     thread.start()
     assert up.wait(10)
-    service = Running(loop, event, thread)
     try:
         yield service
     finally:
@@ -308,6 +313,54 @@ def test_tls_is_of_version_1_3_and_nothing_older(certificate):
         old.maximum_version = ssl.TLSVersion.TLSv1_2
         with pytest.raises(ssl.SSLError):
             asked(http.client.HTTPSConnection("localhost", port, context=old), "GET", "/who")
+
+
+@pytest.mark.parametrize(
+    "asked_for",
+    [
+        b"GET /who HTTP/1.1\r\nHost: x\r\n\r\n",
+        b"GET /who HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
+        b"GET /who HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\nmore",
+        b"nonsense\r\n\r\n",
+        b"",
+    ],
+    ids=["kept", "closed", "closed with more", "nonsense", "nothing asked"],
+)
+def test_a_caller_that_never_says_farewell_does_not_hold_up_the_end(certificate, asked_for):
+    """Under TLS a closed connection waits 30 s for the other end's farewell."""
+    pem, key = certificate
+    port = free_port()
+    trusting = ssl.create_default_context(cafile=pem)
+    with running(on_tcp("agents", APP, "127.0.0.1", port, server_tls(pem, key))) as service:
+        plain = socket.create_connection(("127.0.0.1", port), timeout=5)
+        with trusting.wrap_socket(plain, server_hostname="localhost") as silent:
+            silent.sendall(asked_for)
+            if asked_for:
+                assert silent.recv(4096).startswith(b"HTTP/1.1 ")
+            time.sleep(0.2)
+            assert service.stop() < 2
+
+
+def test_a_connection_that_was_closed_twice_does_not_hold_up_the_end(certificate):
+    """Python 3.11 forgets what such a transport belongs to."""
+    pem, key = certificate
+    port, made = free_port(), []
+
+    class Closing(peers.BoundedPeer):
+        def connection_made(self, transport):
+            super().connection_made(transport)
+            made.append(self)
+
+    trusting = ssl.create_default_context(cafile=pem)
+    listener = on_tcp("agents", APP, "127.0.0.1", port, server_tls(pem, key))
+    with running(dataclasses.replace(listener, peers=Closing)) as service:
+        plain = socket.create_connection(("127.0.0.1", port), timeout=5)
+        with trusting.wrap_socket(plain, server_hostname="localhost"):
+            time.sleep(0.2)
+            for _ in range(2):
+                service.loop.call_soon_threadsafe(made[0].transport.close)
+            time.sleep(0.2)
+            assert service.stop() < 2
 
 
 def test_keys_that_cannot_be_read_are_said(tmp_path):
