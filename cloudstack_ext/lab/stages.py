@@ -18,7 +18,8 @@ from cloudstack_ext.power_view import PowerState
 from provisioner.lab.canaries import canaries
 from provisioner.lab.layout import BLOBS_PORT as BLOBS
 from provisioner.lab.layout import HTTPS_PORT, PROVISIONING, SCRIPT_PORT
-from provisioner.lab.probes import ping
+from provisioner.lab.network import stranger
+from provisioner.lab.probes import ping, tcp_answers
 
 CANARIES = 2000
 WIPED_S = 900.0
@@ -26,8 +27,11 @@ USER_DATA = b"#cloud-config\n# rackwright demo: %s\n"
 TINY = "ubuntu-24.04-cuda"
 """As the recordings name their image; the lab's pool maps it to the tiny system."""
 SERVICE = str(PROVISIONING.ip)
-CLOSED = (SERVICE, *(f"{SERVICE}:{port}" for port in (HTTPS_PORT, SCRIPT_PORT, BLOBS)))
+PORTS = (HTTPS_PORT, SCRIPT_PORT, BLOBS)
+CLOSED = (SERVICE, *(f"{SERVICE}:{port}" for port in PORTS))
 """What no tenant may reach: the service itself, agent API, boot scripts, images."""
+POSED = "10.66.0.250/24"
+"""An address of the provisioning network that nobody has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,11 +145,14 @@ class MainJob:
             for each in closed:
                 must(not seen[each], f"{mine.hostname} does not reach {each}")
             # an address of their network on the own card: nobody needs a router for that
-            seen = guest.tenant.looks(CLOSED, posing_as="10.66.0.250/24")
+            seen = guest.tenant.looks(CLOSED, posing_as=POSED)
             must(not any(seen.values()), f"{mine.hostname} with a foreign address reaches nobody")
             rack = self.site.rack.layout.rack
             must(not ping(rack, mine.address), "the rack's side does not reach a tenant")
-        must(ping(self.site.rack.layout.rack, SERVICE), "the same probe succeeds where it should")
+        with stranger(self.site.rack.layout, "br-prov", address=POSED) as neighbour:
+            must(ping(neighbour, SERVICE), "the same probe succeeds from the provisioning network")
+            for port in PORTS:
+                must(tcp_answers(neighbour, SERVICE, port), f"port {port} answers there")
         return "own network yes; the other tenant, the agent's API, boot files: no"
 
     def mark(self) -> str:

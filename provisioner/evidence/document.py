@@ -269,6 +269,7 @@ ALWAYS_LEFT_OUT = (
     "firmware of the machine, its controller, disks, cards and GPUs",
     "settings of the machine and its controller: boot entries, secure boot keys, users, TPM",
     "memory of cards and GPUs, beyond the time without power",
+    "media that only the controller names: it is not asked for them",
     "boot and replay-protected partitions of an eMMC, beside its user area",
     "the agent's truthfulness: the digests say what was started, not what a firmware made of it",
 )
