@@ -1,6 +1,7 @@
 """The loop of operations: steps, power loop, housekeeping and consoles share it."""
 
 import asyncio
+import contextlib
 import logging
 import threading
 from collections.abc import Callable, Coroutine
@@ -62,8 +63,10 @@ class Engine:
 
     def stop(self) -> None:
         """Let go of everything; what is open goes on at the next start."""
+        self._tell = lambda: None
         if self._loop is not None and self._stopping is not None:
-            self._loop.call_soon_threadsafe(self._stopping.set)
+            with contextlib.suppress(RuntimeError):  # it has ended by itself, and its loop with it
+                self._loop.call_soon_threadsafe(self._stopping.set)
             self._thread.join(timeout=10.0)
 
     def left_alone(self) -> tuple[ServerName, ...]:

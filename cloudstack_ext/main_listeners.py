@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import ssl
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 
@@ -42,14 +43,27 @@ BOOT_FILE = "boot.ipxe"
 
 
 def listeners(parts: Parts, engine: Engine, stopping: asyncio.Event) -> list[Listener]:
-    """All of them, with open sockets: a second service fails here, before it does anything."""
+    """All of them or none, with open sockets; they answer once they are served.
+
+    Raises:
+        RackwrightError: One cannot be made; those before it are closed.
+    """
+    made: list[Listener] = []
+    try:
+        made.extend(_each(parts, engine, stopping))
+    except BaseException:
+        for listener in made:
+            listener.close()
+        raise
+    return made
+
+
+def _each(parts: Parts, engine: Engine, stopping: asyncio.Event) -> Iterator[Listener]:
     bell = AlarmBell(bell=parts.bell, records=parts.records, follow=follow, clock=parts.clock)
-    return [
-        _for_cloudstack(parts, stopping),
-        *_for_operators(parts, engine, stopping),
-        _for_agents(parts, bell, stopping),
-        _for_firmware(parts, bell),
-    ]
+    yield _for_cloudstack(parts, stopping)
+    yield from _for_operators(parts, engine, stopping)
+    yield _for_agents(parts, bell, stopping)
+    yield _for_firmware(parts, bell)
 
 
 def _for_cloudstack(parts: Parts, stopping: asyncio.Event) -> Listener:
@@ -64,18 +78,17 @@ def _for_cloudstack(parts: Parts, stopping: asyncio.Event) -> Listener:
     return on_unix("extension", extension.app(), parts.settings.extension.socket)
 
 
-def _for_operators(parts: Parts, engine: Engine, stopping: asyncio.Event) -> list[Listener]:
+def _for_operators(parts: Parts, engine: Engine, stopping: asyncio.Event) -> Iterator[Listener]:
     settings, https = parts.settings.operators, parts.settings.operators.https
     table = operators.operator_table(
         _desk(parts, engine), clock=parts.clock, metrics=parts.metrics, stopping=stopping.is_set
     )
     by_peer = operators.operator_app(table, ByPeer({each.uid: each for each in settings.uids}))
-    found = [on_unix("operators", by_peer, settings.socket)]
+    yield on_unix("operators", by_peer, settings.socket)
     if https is not None:
         by_token = ByToken(parts.settings.files().tokens.read_text)
         app = operators.operator_app(table, by_token)
-        found.append(on_tcp("operators", app, https.address, https.port, _tls(parts)))
-    return found
+        yield on_tcp("operators", app, https.address, https.port, _tls(parts))
 
 
 def _for_agents(parts: Parts, bell: AlarmBell, stopping: asyncio.Event) -> Listener:

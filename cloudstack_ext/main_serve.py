@@ -15,13 +15,11 @@ from cloudstack_ext.main_listeners import listeners
 from cloudstack_ext.main_outside import MakeOutside, outside_of
 from cloudstack_ext.main_parts import Parts, compose
 from provisioner.config import Settings
+from provisioner.errors import RackwrightError
 from provisioner.operations.bell import EVERY
 from provisioner.operations.lists import check_steps
 from provisioner.service import logs
-from provisioner.service.server import (
-    serve,
-    stop_on_signals,
-)
+from provisioner.service.server import Listener, serve, stop_on_signals
 from provisioner.service.systemd import tell_ready
 
 log = logging.getLogger(__name__)
@@ -43,25 +41,41 @@ def run(settings: Settings, make_outside: MakeOutside = outside_of) -> None:
     )
     write_boot_files(settings)
     parts = compose(settings)
-    check_steps(parts.records.operations.operations(open_only=True, most=EVERY))
-    engine = Engine(parts, make_outside)
-    if parts.held:
-        log.warning("held, so it only looks: %s", parts.held)
-    engine.start()
-    asyncio.run(_listen(parts, engine))
-    engine.stop()
-    parts.database.close()
+    try:
+        failed = _serve(parts, make_outside)
+    finally:
+        parts.database.close()
     # a library's thread that hangs at a controller must not keep a stopped service alive
     logging.shutdown()
-    os._exit(0 if engine.failure is None else 1)
+    os._exit(1 if failed else 0)
 
 
-async def _listen(parts: Parts, engine: Engine) -> None:
-    stopping, loop = asyncio.Event(), asyncio.get_running_loop()
+def _serve(parts: Parts, make_outside: MakeOutside) -> bool:
+    """From what is open in the database to the end; whether a part of the service failed."""
+    check_steps(parts.records.operations.operations(open_only=True, most=EVERY))
+    engine, stopping = Engine(parts, make_outside), asyncio.Event()
+    if parts.held:
+        log.warning("held, so it only looks: %s", parts.held)
+    # before anything moves: an address or a socket that cannot be had is said, and nothing was done
+    bound = listeners(parts, engine, stopping)
+    try:
+        engine.start()
+        asyncio.run(_listen(bound, engine, stopping))
+    except RackwrightError:
+        raise
+    except Exception:
+        if engine.failure is None:  # its own end it has told
+            log.exception("the listeners ended")
+        return True
+    finally:
+        for each in bound:
+            each.close()
+        engine.stop()
+    return engine.failure is not None
+
+
+async def _listen(bound: list[Listener], engine: Engine, stopping: asyncio.Event) -> None:
+    loop = asyncio.get_running_loop()
     stop_on_signals(stopping)
     engine.when_it_fails(lambda: loop.call_soon_threadsafe(stopping.set))
-    await serve(
-        listeners(parts, engine, stopping),
-        stopping=stopping,
-        started=lambda: tell_ready(os.environ),
-    )
+    await serve(bound, stopping=stopping, started=lambda: tell_ready(os.environ))
