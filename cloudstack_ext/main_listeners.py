@@ -13,6 +13,7 @@ from cloudstack_ext.main_parts import SITE_ARCHIVE, Parts
 from provisioner.adapters.keys.private_file import read_private
 from provisioner.adapters.operation_files import OperationFiles
 from provisioner.boot import ipxe
+from provisioner.config import PortAdapter
 from provisioner.errors import RackwrightError
 from provisioner.operations import desk_records, desk_servers
 from provisioner.operations.alarms import AlarmBell
@@ -191,6 +192,7 @@ def _desk(parts: Parts, engine: Engine) -> Desk:
             rehearse=rehearsal,
             ramdisk=parts.site.ramdisk,
             held=parts.held,
+            by_hand=parts.settings.ports.adapter is PortAdapter.MANUAL,
         ),
         operations=desk_records.Operations(
             records=records,

@@ -1,6 +1,6 @@
 """What operators ask of servers: intents written down, never an act of its own."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -30,7 +30,7 @@ from provisioner.ports.clock import Clock
 from provisioner.ports.journal import Audit
 from provisioner.secret import Secret
 from provisioner.servers.manifest import ServerEntry
-from provisioner.servers.model import Maintenance, ServerRecord, State
+from provisioner.servers.model import MacRole, Maintenance, ServerRecord, State
 from provisioner.servers.operation import NewOperation
 from provisioner.servers.states import Intent, next_move
 from provisioner.store.waiting import stored
@@ -47,6 +47,7 @@ class Servers:
         rehearse: The steps and calls of a list, where all goes well.
         ramdisk: Raises RAMDISK_MISSING; asked before a server is touched that must boot it.
         held: Why nothing may change now (invariant 16), "" otherwise.
+        by_hand: Nobody moves the switch ports, so no card can serve both networks.
     """
 
     records: Records
@@ -55,6 +56,7 @@ class Servers:
     rehearse: Rehearse
     ramdisk: Callable[[], object]
     held: str = ""
+    by_hand: bool = False
 
     async def servers(self) -> tuple[ServerRecord, ...]:
         """All, by name."""
@@ -69,6 +71,7 @@ class Servers:
     ) -> Asked:
         """Remember it and open its verification."""
         record = entry.record(self.clock.monotonic())
+        self._cards_can_serve(record)
         if await stored(self.records.catalogue.pool, record.pool) is None:
             raise InputError(
                 ErrorCode.POOL_UNKNOWN, f"there is no pool {record.pool}: make it first"
@@ -92,6 +95,8 @@ class Servers:
         allocated = any(each.server == name for each in living)
         steps = proof_of(record, busy=bool(running), allocated=allocated)
         changed = change.of(record)
+        if change.nics is not None:
+            self._cards_can_serve(changed)
         if dry_run:
             return await self._rehearsed(changed, new_operation(steps, by.who()), steps)
         self._not_held()
@@ -117,7 +122,7 @@ class Servers:
         self._not_held()
         if steps.kind in BOOTS_AGENT:
             self.ramdisk()
-        await stored(self.audit.audit, by.who(), steps.name, name, str(parameters or ""))
+        await stored(self.audit.audit, by.who(), steps.name, name, _detail(parameters))
         return await self._open(record, steps, by, text, parameters)
 
     async def _maintain(
@@ -165,8 +170,27 @@ class Servers:
             steps=planned,
         )
 
+    def _cards_can_serve(self, record: ServerRecord) -> None:
+        booting = record.provisioning_nic()
+        if self.by_hand and MacRole.TENANT in booting.roles:
+            text = (
+                f"{record.name}: nics: {booting.mac} has both roles, provisioning and tenant, and "
+                "with ports.adapter manual nobody moves its port: each needs a card of its own"
+            )
+            raise InputError(ErrorCode.MANIFEST_INVALID, text)
+
     def _not_held(self) -> None:
         refuse_held(self.held)
+
+
+def _detail(parameters: Mapping[str, object]) -> str:
+    """What people read in the audit."""
+    said = {
+        key: ", ".join(value) if isinstance(value, list) else value
+        for key, value in parameters.items()
+        if value
+    }
+    return "; ".join(f"{key}: {value}" for key, value in said.items())
 
 
 def _wanted(

@@ -24,6 +24,7 @@ from provisioner.operations.lists import BY_NAME
 from provisioner.operations.quarantine import QUARANTINE
 from provisioner.operations.rehearsal import Rehearsal
 from provisioner.operations.release import CLEAN
+from provisioner.operations.server_change import Change
 from provisioner.secret import Secret
 from provisioner.servers.manifest import ControllerEntry, NicEntry, ServerEntry
 from provisioner.servers.model import (
@@ -109,6 +110,29 @@ def test_a_server_of_no_pool_is_refused(world, servers):
     entry = replace(ENTRY, pool="z")
     asked = servers.enrol(entry, Secret("x"), ANN, dry_run=False)
     assert code_of(world, asked) is ErrorCode.POOL_UNKNOWN
+
+
+def test_where_nobody_moves_ports_no_card_has_both_roles(world, servers):
+    servers.by_hand = True
+    asked = servers.enrol(ENTRY, Secret("x"), ANN, dry_run=False)
+    with pytest.raises(RackwrightError, match="s9: nics: 52:54:00:99:00:01") as caught:
+        world.do(asked)
+    assert caught.value.code is ErrorCode.MANIFEST_INVALID
+    mac, both = "52:54:00:99:00:02", ENTRY.nics[0]
+    apart = (
+        replace(both, roles=frozenset({MacRole.PROVISIONING})),
+        replace(both, mac=mac, roles=frozenset({MacRole.TENANT}), port="tap-2"),
+    )
+    assert world.do(servers.enrol(replace(ENTRY, nics=apart), Secret("x"), ANN, dry_run=False))
+    changed = Change(nics=(replace(both, port="tap-3").nic(),))
+    world.do(servers.act("s1", Maintain(reason="a fan"), ANN, dry_run=False))
+    code = code_of(world, servers.change("s1", changed, ANN, dry_run=True))
+    assert code is ErrorCode.MANIFEST_INVALID
+
+
+def test_the_audit_says_why_as_people_do(world, servers):
+    world.do(servers.act("s1", Quarantine(reason="smoke"), ANN, dry_run=False))
+    assert world.database.audit.entries()[0].detail == "reason: smoke"
 
 
 # act -> the list that it opens on a free server, or the code of its refusal
