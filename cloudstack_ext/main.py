@@ -108,8 +108,7 @@ def _import_image(settings: "Settings", source: Path, name: str, report: Report)
 
     from provisioner.adapters.clock import SystemClock
     from provisioner.adapters.process import LocalProcesses
-    from provisioner.errors import ErrorCode, InputError
-    from provisioner.image.import_image import Importer
+    from provisioner.image.import_image import Importer, open_source
     from provisioner.units import ImageName
 
     importer = Importer(
@@ -117,11 +116,7 @@ def _import_image(settings: "Settings", source: Path, name: str, report: Report)
         processes=LocalProcesses(),
         clock=SystemClock(),
     )
-    try:
-        file = source.open("rb")
-    except OSError as error:
-        raise InputError(ErrorCode.FILE_UNREADABLE, f"{source}: {error.strerror}") from error
-    with file:
+    with open_source(source) as file:
         return asyncio.run(importer.import_image(file, ImageName(name), report))
 
 

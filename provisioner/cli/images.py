@@ -132,6 +132,9 @@ def build(session: Session, what: str, out: Path, cache: Path | None, output: st
         known = ", ".join(images.buildable)
         text = f"{shown(what)} cannot be built; known are {known}"
         raise InputError(ErrorCode.IMAGE_UNKNOWN, text)
+    if not out.absolute().parent.is_dir():
+        text = f"{out}: its folder is not there; make it first"
+        raise InputError(ErrorCode.FILE_UNREADABLE, text)
     images.build_image(what, out, cache or default_cache(), _say)
     if output == JSON:
         show_json({"version": 1, "image": what, "file": str(out)})

@@ -548,6 +548,12 @@ def test_an_image_is_built_by_its_name(rig):
 
 
 # --- operations
+def test_an_image_is_not_built_into_a_folder_that_is_not_there(rig):
+    done = rig.run("image", "build", "tiny", "--out", str(rig.folder / "none" / "x.raw"))
+    failed(done, ErrorCode.FILE_UNREADABLE, 64)
+    assert rig.calls == []
+
+
 def test_operations_are_listed_shown_and_bundled(rig):
     identifier = rig.begin()
     assert identifier in rig.run("operation", "list", "--open").stdout
