@@ -95,6 +95,7 @@ CATALOGUE: Mapping[ErrorCode, tuple[str, str]] = MappingProxyType(
         E.EVIDENCE_UNKNOWN: ("There is no evidence record of this id.", "`rackwright evidence show`."),
         E.SERVICE_DOWN: ("The service does not answer.", "`systemctl status rackwright`; look at its log."),
         E.SERVICE_HELD: ("The service was started on an old or foreign database and does nothing.", "docs/reliability.md, 'Held start'."),
+        E.ADDRESS_MISSING: ("The service is to listen at an address that this machine does not have (yet): its card is not up, or the configuration is wrong.", "Nothing where the card comes up late, since systemd starts the service again; else `ip address`, and correct the card or the configuration."),
         E.SERVICE_STOPPING: ("The service is ending.", "Ask again in a few seconds."),
         E.PERMISSION: ("This user, uid or token may not do this.", "Look at the roles in the configuration."),
         E.SECRET_UNREADABLE: ("A stored secret was sealed by another key, for another purpose, or was changed.", "Put the old key back into secrets.key, below the current one; else enrol the server anew."),

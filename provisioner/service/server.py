@@ -7,6 +7,7 @@ taken away.
 
 import asyncio
 import contextlib
+import errno
 import logging
 import signal
 import socket
@@ -19,7 +20,7 @@ from typing import Final, cast
 import uvicorn
 from starlette.types import ASGIApp
 
-from provisioner.errors import ConflictError, ErrorCode, OperatorError
+from provisioner.errors import ConflictError, ErrorCode, OperatorError, TransientError
 from provisioner.service.peers import BoundedPeer, Peer, UnixPeer
 
 log = logging.getLogger(__name__)
@@ -99,14 +100,21 @@ def open_tcp(address: str, port: int) -> socket.socket:
     """A listening socket at this address.
 
     Raises:
-        OperatorError: IN_USE: taken, or not an address of this machine.
+        TransientError: ADDRESS_MISSING: not an address of this machine, or not yet.
+        OperatorError: IN_USE: taken; CONFIG_INVALID: no port that we may have.
     """
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     try:
         made = socket.create_server((address, port), family=family, backlog=BACKLOG)
     except OSError as error:
         text = f"cannot listen at {address} port {port}: {error.strerror or error}"
-        raise OperatorError(ErrorCode.IN_USE, text) from error
+        if error.errno == errno.EADDRNOTAVAIL:
+            # a card that comes up late, after a power cut: the next start may find it
+            text = f"{address} is no address of this machine now; port {port} waits for it"
+            raise TransientError(ErrorCode.ADDRESS_MISSING, text) from error
+        taken = error.errno == errno.EADDRINUSE
+        code = ErrorCode.IN_USE if taken else ErrorCode.CONFIG_INVALID
+        raise OperatorError(code, text) from error
     # connections inherit it; the loop sets it for sockets of its own making only, and without
     # it each answer waits 40 ms for an acknowledgement
     made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import dataclasses
 import datetime as dt
+import errno
 import http.client
 import json
 import os
@@ -17,6 +18,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from cryptography import x509
@@ -29,7 +31,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from provisioner.adapters.clock import SystemClock
-from provisioner.errors import ConflictError, ErrorCode, OperatorError
+from provisioner.errors import ConflictError, ErrorCode, OperatorError, TransientError
 from provisioner.service import peers
 from provisioner.service.body import read_body
 from provisioner.service.extension import Extension
@@ -188,8 +190,21 @@ def test_what_cannot_be_listened_on_is_said(tmp_path):
     ):
         open_tcp("127.0.0.1", taken.getsockname()[1])
     assert caught.value.code is ErrorCode.IN_USE
-    with pytest.raises(OperatorError):
-        open_tcp("192.0.2.1", 1)
+
+
+def test_an_address_that_may_still_come_is_waited_for():
+    with pytest.raises(TransientError, match=r"192\.0\.2\.1 is no address of this") as caught:
+        open_tcp("192.0.2.1", 8443)
+    assert caught.value.code is ErrorCode.ADDRESS_MISSING
+    assert caught.value.exit_code == 75
+
+
+def test_a_port_that_only_root_may_have_is_a_matter_of_the_configuration(monkeypatch):
+    refusal = PermissionError(errno.EACCES, "Permission denied")
+    monkeypatch.setattr(socket, "create_server", mock.Mock(side_effect=refusal))
+    with pytest.raises(OperatorError, match="port 443: Permission denied") as caught:
+        open_tcp("127.0.0.1", 443)
+    assert caught.value.code is ErrorCode.CONFIG_INVALID
 
 
 def test_a_held_verb_is_let_go_and_the_service_ends_soon(tmp_path):

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import provisioner.service
+from provisioner.errors import Kind
 
 UNITS = Path(provisioner.service.__file__).parent / "units"
 pytestmark = pytest.mark.emulated
@@ -40,6 +41,14 @@ def test_dnsmasq_and_nginx_start_after_the_service_has_written_their_configurati
         assert "rackwright.service" in found["After"].split()
         assert found["PartOf"] == "rackwright.service"
         assert found["WantedBy"] == "rackwright.service"
+
+
+def test_what_heals_by_itself_is_started_again():
+    service = settings_of("rackwright.service")
+    assert service["Restart"] == "always"
+    final = {int(each) for each in service["RestartPreventExitStatus"].split()}
+    heals = {Kind.TRANSIENT.exit_code, Kind.INTERNAL.exit_code}
+    assert final == {kind.exit_code for kind in Kind} - heals
 
 
 def settings_of(name):

@@ -35,17 +35,30 @@ def test_a_caller_without_a_farewell_does_not_keep_the_service_from_its_end(site
     assert not (site.state / "rackwright.db-wal").exists()  # the database was closed
 
 
-def test_where_one_listener_cannot_be_had_nothing_begins(site):
+@pytest.mark.parametrize(
+    ("old", "new", "status", "said"),
+    [
+        ("/operators.sock", "/gone/operators.sock", 64, "CONFIG_INVALID: cannot listen at "),
+        (
+            "[operators]",
+            '[operators]\nhttps = { address = "192.0.2.1", port = 8444 }',
+            75,
+            "ADDRESS_MISSING: 192.0.2.1 is no address of this machine",
+        ),
+    ],
+    ids=["no folder", "no address"],
+)
+def test_where_one_listener_cannot_be_had_nothing_begins(site, old, new, status, said):
     with closing(sqlite3.connect(site.state / "rackwright.db")) as connection:
         before = list(connection.iterdump())
     text = site.config.read_text()
-    wrong = text.replace("/operators.sock", "/gone/operators.sock")
+    wrong = text.replace(old, new)
     assert wrong != text
     site.config.write_text(wrong)
     ended = site.command("serve")
     *logged, line = ended.stderr.splitlines()
-    assert (ended.returncode, logged) == (64, [])
-    assert line.startswith("CONFIG_INVALID: cannot listen at ")
+    assert (ended.returncode, logged) == (status, [])
+    assert line.startswith(said)
     assert not (site.folder / "extension.sock").exists()
     with closing(sqlite3.connect(site.state / "rackwright.db")) as connection:
         assert list(connection.iterdump()) == before
