@@ -31,8 +31,15 @@ TOOLS = (
 )
 
 
+class Parser(argparse.ArgumentParser):
+    """Wrong usage ends as that of every command of ours does."""
+
+    def error(self, message):
+        self.exit(64, f"USAGE: {message}\n")
+
+
 def main():
-    parser = argparse.ArgumentParser(prog="./dev bench", description=__doc__.splitlines()[0])
+    parser = Parser(prog="./dev bench", description=__doc__.splitlines()[0])
     parser.add_argument("--output", choices=("table", "json"), default="table")
     parser.add_argument("--only", choices=MEASURED, action="append", help="as often as you like")
     chosen = parser.parse_args()
