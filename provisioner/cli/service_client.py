@@ -3,6 +3,7 @@
 import contextlib
 import http.client
 import json
+import re
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,15 @@ from provisioner.errors import ErrorCode, RackwrightError, TransientError
 TIMEOUT_S: Final = 60.0
 """The service answers at once or says "not now"; followers hear a comment every 15 s."""
 GOOD: Final = 200
+# of a pool's tables each field is an option of its own
+_FIELD: Final = re.compile(r"^(?:policy\.|requirements\.)?([a-z][a-z0-9_]*): ")
+_OTHERWISE: Final = {
+    "certificate_sha256": "certificate",
+    "images": "image",
+    "nics": "nic",
+    "password": "password-file",
+}
+"""Fields whose option has another name."""
 
 
 class ServiceClient:
@@ -67,12 +77,29 @@ def error_of(status: int, body: bytes) -> RackwrightError:
     """The error that the service answered with, of the same code."""
     try:
         inner = json.loads(body)["error"]
-        return RackwrightError(
-            ErrorCode(inner["code"]), str(inner["brief"]), str(inner.get("detail", ""))
-        )
+        code, brief = ErrorCode(inner["code"]), str(inner["brief"])
+        if code is ErrorCode.PAYLOAD_FIELD:
+            brief = _as_options(brief)
+        return RackwrightError(code, brief, str(inner.get("detail", "")))
     except (ValueError, KeyError, TypeError, AttributeError):
         text = f"the service answered {status} in a way that this command does not know"
         return RackwrightError(ErrorCode.INTERNAL, text)
+
+
+def _as_options(brief: str) -> str:
+    """Of the API's `body: reason: ...` what people wrote: `--reason: ...`.
+
+    A field inside another one stays a path: one option may hold several.
+    """
+    source, colon, problems = brief.partition(": ")
+    if not colon or source not in {"body", "query"}:
+        return brief
+    return "; ".join(_FIELD.sub(_option, each) for each in problems.split("; "))
+
+
+def _option(found: re.Match[str]) -> str:
+    word = _OTHERWISE.get(found[1], found[1].replace("_", "-"))
+    return f"--{word}: "
 
 
 def _events(reply: http.client.HTTPResponse) -> Iterator[Any]:

@@ -513,7 +513,7 @@ def test_a_pool_is_put_and_shown(rig):
 
 def test_a_wrong_pool_is_refused_by_the_service(rig):
     done = rig.run("pool", "put", "b", "--wipe-class", "hope")
-    assert "policy.wipe_class" in failed(done, ErrorCode.PAYLOAD_FIELD, 64)
+    assert "--wipe-class" in failed(done, ErrorCode.PAYLOAD_FIELD, 64)
 
 
 def test_an_image_is_imported_here_and_registered_there(rig):

@@ -55,7 +55,21 @@ def test_what_nobody_has_is_unknown_in_one_way_everywhere(rig):
 
 def test_a_state_that_is_none_is_refused_with_those_that_are(rig):
     line = failed(rig.run("server", "list", "--state", "foo"), ErrorCode.PAYLOAD_FIELD, 64)
-    assert "state: one of ENROLLED, VERIFYING, " in line
+    assert line.startswith("PAYLOAD_FIELD: --state: one of ENROLLED, VERIFYING, ")
+
+
+@pytest.mark.parametrize(
+    ("words", "option"),
+    [
+        (("server", "quarantine", "bios1", "--reason", "a\nb"), "--reason"),
+        (("server", "change", "bios1", "--certificate", "x"), "--certificate"),
+        (("pool", "put", "a", "--wipe-class", "never"), "--wipe-class"),
+        (("pool", "put", "a", "--min-gpus", "-1"), "--min-gpus"),
+    ],
+)
+def test_a_value_that_the_service_refuses_is_named_by_its_option(rig, words, option):
+    line = failed(rig.run(*words), ErrorCode.PAYLOAD_FIELD, 64)
+    assert line.startswith(f"PAYLOAD_FIELD: {option}: ")
 
 
 def test_no_option_takes_another_option_for_its_value(rig):
