@@ -20,7 +20,7 @@ class SystemClock:
 
         For a wall clock that was set back while nothing ran: by how much, nobody can tell.
         """
-        self._ahead = max(self._ahead, stored - BEGAN_WALL)
+        self._ahead += max(0.0, stored - self.monotonic())
 
     def wall(self) -> WallSeconds:
         """Seconds since 1970; may step when the machine's clock is set."""

@@ -103,8 +103,8 @@ dnsmasq_log = "{self.folder}/dnsmasq.log"
 tftp_dir = "{self.folder}/tftp"
 interface = "lo"
 [ports]
-adapter = "manual"
-isolation = "fakes"
+adapter = "rack"
+namespace = "fakes"
 [times]
 {lines}"""
         )
