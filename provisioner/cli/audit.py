@@ -1,14 +1,12 @@
 """`rackwright audit`: who did what."""
 
-from urllib.parse import urlencode
-
 import click
 
 from provisioner.cli.moments import SINCE
 from provisioner.cli.names import Name
 from provisioner.cli.options import option
 from provisioner.cli.output import JSON, moment, show_json, show_table
-from provisioner.cli.session import Session, asks
+from provisioner.cli.session import Session, asks, with_query
 
 
 @click.group()
@@ -28,9 +26,8 @@ def list_acts(
     session: Session, *, server: str | None, since: float, most: int, output: str
 ) -> None:
     """Who did what, newest first; `status` of CloudStack is not in it."""
-    wanted = {"server": server, "since": since, "most": most}
-    query = urlencode({key: value for key, value in wanted.items() if value is not None})
-    found = session.service().ask("GET", f"/v1/audit?{query}")
+    target = with_query("/v1/audit", server=server, since=since, most=most)
+    found = session.service().ask("GET", target)
     if output == JSON:
         show_json(found)
         return

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import quote, urlencode
+from urllib.parse import quote
 
 import click
 
@@ -12,7 +12,7 @@ from provisioner.cli.follow import follow as follow_operation
 from provisioner.cli.names import Identifier, Name
 from provisioner.cli.options import option
 from provisioner.cli.output import JSON, amount, moment, show_json, show_record, show_table
-from provisioner.cli.session import FILE, Session, asks, write_bytes
+from provisioner.cli.session import FILE, Session, asks, with_query, write_bytes
 
 ID: Final = click.argument("identifier", metavar="ID", type=Identifier())
 
@@ -38,8 +38,7 @@ def list_operations(
 ) -> None:
     """Operations, newest first."""
     wanted = {"server": server, "most": most, "open": "true" if open_only else None}
-    query = urlencode({key: value for key, value in wanted.items() if value is not None})
-    found = session.service().ask("GET", f"/v1/operations?{query}")
+    found = session.service().ask("GET", with_query("/v1/operations", **wanted))
     if output == JSON:
         show_json(found)
         return

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from typing import Any, Final
-from urllib.parse import quote, urlencode
+from urllib.parse import quote
 
 import click
 
@@ -20,7 +20,7 @@ from provisioner.cli.output import (
     show_table,
 )
 from provisioner.cli.server_change import change_server
-from provisioner.cli.session import Session, asks
+from provisioner.cli.session import Session, asks, with_query
 
 NAME: Final = click.argument("name", type=Name())
 REASON: Final = option("--reason", required=True, help="Stays on record with your name.")
@@ -42,9 +42,8 @@ server.add_command(change_server)
 @click.pass_obj
 def list_servers(session: Session, pool: str | None, state: str | None, output: str) -> None:
     """All servers, by name."""
-    wanted = {"pool": pool, "state": state and state.upper()}
-    query = urlencode({key: value for key, value in wanted.items() if value})
-    found = session.service().ask("GET", "/v1/servers" + (f"?{query}" if query else ""))
+    target = with_query("/v1/servers", pool=pool or None, state=state.upper() if state else None)
+    found = session.service().ask("GET", target)
     if output == JSON:
         show_json(found)
         return
@@ -176,8 +175,8 @@ def retire(session: Session, name: str, reason: str, how: How) -> None:
 @click.pass_obj
 def calls(session: Session, name: str, since: float, output: str) -> None:
     """What was said to its controller, ports and boot services, oldest first."""
-    query = urlencode({"server": name, "since": since})
-    found = session.service().ask("GET", f"/v1/calls?{query}")
+    target = with_query("/v1/calls", server=name, since=since)
+    found = session.service().ask("GET", target)
     if output == JSON:
         show_json(found)
         return

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, ParamSpec, Protocol, TypeVar
+from urllib.parse import urlencode
 
 import click
 
@@ -39,6 +40,12 @@ class Door(Protocol):
     def events(self, target: str) -> Iterator[Any]:
         """Server-sent events, each parsed."""
         ...
+
+
+def with_query(path: str, **wanted: str | float | None) -> str:
+    """The path with what is asked for; None asks for nothing."""
+    query = urlencode({key: value for key, value in wanted.items() if value is not None})
+    return f"{path}?{query}" if query else path
 
 
 def unix_door(path: Path) -> Door:
