@@ -118,6 +118,19 @@ class Baseline:
     excluded: tuple[ExcludedDisk, ...] = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControllerMedia:
+    """What the controller told of drives.
+
+    Attributes:
+        named: How many; None where it keeps no list.
+        hidden: Those that the machine did not show: not erased, allowed by the pool's policy.
+    """
+
+    named: int | None
+    hidden: tuple[str, ...] = ()
+
+
 def wipe_document(
     *,
     subject: Subject,
@@ -125,6 +138,7 @@ def wipe_document(
     reason: Reason,
     times: Times,
     baseline: Baseline,
+    controller_media: ControllerMedia,
     disks: Sequence[tuple[Disk, DiskVerdict]],
 ) -> dict[str, Any]:
     """The whole document, for the chain.
@@ -153,9 +167,13 @@ def wipe_document(
         "reason": asdict(reason),
         "times": {name: _span(getattr(times, name)) for name in _SPANS},
         "baseline": _baseline(baseline),
+        "controller_media": {
+            "named": controller_media.named,
+            "hidden": list(controller_media.hidden),
+        },
         "class": _weakest(verdict for _, verdict in disks).value,
         "disks": [_disk(disk, verdict) for disk, verdict in disks],
-        "not_covered": list(_not_covered(obtained, baseline, disks)),
+        "not_covered": list(_not_covered(obtained, baseline, controller_media, disks)),
     }
 
 
@@ -269,16 +287,22 @@ ALWAYS_LEFT_OUT = (
     "firmware of the machine, its controller, disks, cards and GPUs",
     "settings of the machine and its controller: boot entries, secure boot keys, users, TPM",
     "memory of cards and GPUs, beyond the time without power",
-    "media that only the controller names: it is not asked for them",
     "boot and replay-protected partitions of an eMMC, beside its user area",
     "the agent's truthfulness: the digests say what was started, not what a firmware made of it",
 )
 
 
 def _not_covered(
-    obtained: Obtained, baseline: Baseline, disks: Sequence[tuple[Disk, DiskVerdict]]
+    obtained: Obtained,
+    baseline: Baseline,
+    controller_media: ControllerMedia,
+    disks: Sequence[tuple[Disk, DiskVerdict]],
 ) -> Iterator[str]:
     yield from ALWAYS_LEFT_OUT
+    if controller_media.named is None:
+        yield "media that the machine does not show: its controller keeps no list of drives"
+    for name in controller_media.hidden:
+        yield f"medium {name}: only the controller names it; not erased"
     if obtained.identity_class is IdentityClass.UUID:
         yield "that controller and machine belong together rests on the system uuid alone"
     for each in baseline.excluded:

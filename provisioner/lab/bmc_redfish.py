@@ -63,5 +63,7 @@ def _sushy(server: ServerSpec, folder: Path) -> str:
         "ALLOWED_INSTANCES": [str(server.uuid)],
         "BOOT_LOADER_MAP": {"UEFI": {"x86_64": OVMF_CODE}, "Legacy": {"x86_64": _SEABIOS}},
         "VMEDIA_VERIFY_SSL": False,
+        # a list of drives without one: each that it could name has the serial 1234570
+        "STORAGE": {str(server.uuid): []},
     }
     return "".join(f"SUSHY_EMULATOR_{name} = {value!r}\n" for name, value in settings.items())

@@ -111,13 +111,11 @@ class Buttons:
         try:
             await self._call(text, press, until)
         except TransientError as error:
+            is_left_alone = error.code is ErrorCode.CONTROLLER_BREAKER
             left = until - self._clock.monotonic()
-            if (
-                error.code is ErrorCode.CONTROLLER_BREAKER
-                and self._calls.breaker.remaining() > left
-            ):
+            if is_left_alone and self._calls.breaker.remaining() > left:
                 raise
-            log.info("%s not pressed: %s", text, error)
+            log.log(logging.DEBUG if is_left_alone else logging.INFO, "%s: %s", text, error)
             return False
         except OperatorError as error:
             # some refuse what is so already, and it may have become so a moment ago

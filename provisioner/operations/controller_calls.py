@@ -46,7 +46,12 @@ class ControllerCalls:
     stragglers: set[asyncio.Task[Any]] = field(default_factory=set)
 
     async def make(
-        self, text: str, call: Callable[[], Awaitable[T]], *, until: MonotonicSeconds | None = None
+        self,
+        text: str,
+        call: Callable[[], Awaitable[T]],
+        *,
+        until: MonotonicSeconds | None = None,
+        longest: Seconds | None = None,
     ) -> T:
         """Call; again while the controller says that it is busy, and for no other reason.
 
@@ -54,18 +59,19 @@ class ControllerCalls:
             text: The call in one line.
             call: Made at most seven times.
             until: Neither the call nor its repetition goes on after it.
+            longest: For a call that is many requests, where that is more than `limit`.
 
         Raises:
             RackwrightError: As the controller said; CONTROLLER_BREAKER without a call.
         """
         for pause in BUSY_PAUSES_S:
             try:
-                return await self._once(text, call, until)
+                return await self._once(text, call, until, longest)
             except TransientError as error:
                 if error.code is not ErrorCode.CONTROLLER_BUSY or self._past(until, pause):
                     raise
             await self.clock.sleep(Seconds(pause * (0.75 + self.jitter() / 2.0)))
-        return await self._once(text, call, until)
+        return await self._once(text, call, until, longest)
 
     async def note(self, text: str, outcome: str) -> None:
         """Into the journal."""
@@ -109,10 +115,14 @@ class ControllerCalls:
             task.add_done_callback(ended)
 
     async def _once(
-        self, text: str, call: Callable[[], Awaitable[T]], until: MonotonicSeconds | None
+        self,
+        text: str,
+        call: Callable[[], Awaitable[T]],
+        until: MonotonicSeconds | None,
+        longest: Seconds | None,
     ) -> T:
         self.breaker.check(self.where, self.credentials)
-        limit = float(self.limit)
+        limit = max(float(self.limit), longest or 0.0)
         if until is not None and not math.isinf(limit):
             limit = max(SHORTEST_LIMIT_S, min(limit, until - self.clock.monotonic()))
         try:

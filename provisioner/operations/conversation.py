@@ -22,12 +22,14 @@ from provisioner.ports.controllers import (
     ConsoleSource,
     Controller,
     Controllers,
+    MediaLister,
     NonceKeeper,
     PowerAct,
     RestorePolicy,
 )
 from provisioner.ports.journal import CallJournal
 from provisioner.secret import Secret
+from provisioner.servers.controller_media import NamedMedium
 from provisioner.servers.identity import differences
 from provisioner.servers.model import (
     ControllerAddress,
@@ -46,6 +48,8 @@ T = TypeVar("T")
 CALL_LIMIT = Seconds(20.0)
 """No controller gets longer for one call, whatever its library waits for."""
 CLOSE_LIMIT = Seconds(5.0)
+MEDIA_LIMIT = Seconds(120.0)
+"""One request a drive, a second each on slow controllers, and up to a hundred drives."""
 BOOT_READ_S, LOOK_AGAIN = 10.0, Seconds(0.5)
 """How long a controller may take to report the boot device that it accepted."""
 
@@ -300,6 +304,13 @@ class Conversation:
         except TransientError:
             return None
 
+    async def media(self) -> tuple[NamedMedium, ...] | None:
+        """The drives that it names; None where it keeps no list of them."""
+        lister = self._controller
+        if not isinstance(lister, MediaLister):
+            return None
+        return await self._unless_refused(call_texts.READ_MEDIA, lister.media, longest=MEDIA_LIMIT)
+
     def console(self) -> AsyncIterator[bytes] | None:
         """Its serial console from now on; None where it offers none.
 
@@ -336,12 +347,17 @@ class Conversation:
                 await stream.aclose()
 
     async def _call(
-        self, text: str, call: Callable[[], Awaitable[T]], until: MonotonicSeconds | None = None
+        self,
+        text: str,
+        call: Callable[[], Awaitable[T]],
+        until: MonotonicSeconds | None = None,
+        *,
+        longest: Seconds | None = None,
     ) -> T:
         """One call to the machine that is remembered, and to no other."""
         if self._server.identity is not None and not self._introduced:
             await self.identity(until=until)
-        return await self._calls.make(text, call, until=until)
+        return await self._calls.make(text, call, until=until, longest=longest)
 
     async def _look(self, until: MonotonicSeconds | None) -> PowerReading:
         at = self._clock.monotonic()
@@ -359,10 +375,12 @@ class Conversation:
         setting = await self._unless_refused(call_texts.READ_BOOT, self._controller.read_boot)
         return setting or BootSetting(device=None)
 
-    async def _unless_refused(self, text: str, call: Callable[[], Awaitable[T]]) -> T | None:
+    async def _unless_refused(
+        self, text: str, call: Callable[[], Awaitable[T]], *, longest: Seconds | None = None
+    ) -> T | None:
         """None where this controller has no such thing."""
         try:
-            return await self._call(text, call)
+            return await self._call(text, call, longest=longest)
         except OperatorError as error:
             if error.code is not ErrorCode.CONTROLLER_REFUSED:
                 raise

@@ -18,6 +18,7 @@ from provisioner.ports.controllers import BootDevice, BootSetting, Controller, P
 from provisioner.ports.journal import CallJournal
 from provisioner.secret import Secret
 from provisioner.servers.allocation import Allocation
+from provisioner.servers.controller_media import NamedMedium
 from provisioner.servers.model import (
     ControllerAddress,
     ControllerDriver,
@@ -100,9 +101,13 @@ class IdealController:
 
 
 class IdealRedfish(IdealController):
-    """Redfish has boot progress; the consoles that it offers are not read yet."""
+    """Redfish has boot progress and a list of drives; its consoles are not read yet."""
 
     __slots__ = ()
+
+    async def media(self) -> tuple[NamedMedium, ...]:
+        """None that the machine does not show."""
+        return ()
 
     async def has_started(self) -> bool | None:
         """The operating system runs."""

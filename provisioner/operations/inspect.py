@@ -11,6 +11,7 @@ from provisioner.operations import boot_steps, deploy, port_steps, power_steps, 
 from provisioner.operations.agent_orders import order
 from provisioner.operations.doors import Work
 from provisioner.operations.endings import NeedsPersonError
+from provisioner.operations.media_steps import CONTROLLER_MEDIA
 from provisioner.operations.steps import Step, StepList
 from provisioner.operations.verification import verify_controller
 from provisioner.servers.baseline import differences
@@ -76,6 +77,7 @@ async def _inventory(work: Work) -> Mapping[str, Any]:
         work.server.name,
         baseline=facts,
         baseline_at=work.doors.clock.wall(),
+        hidden_media=tuple(work.found[CONTROLLER_MEDIA.name]["hidden"]),
     )
     await stored(change)
     return {"disks": len(facts.disks), "memory_bytes": facts.memory_bytes}
@@ -96,6 +98,7 @@ INSPECT = StepList(
         power_steps.ON_TO_NETWORK,
         boot_steps.AGENT_CALLED_IN,
         boot_steps.SAME_MACHINE,
+        CONTROLLER_MEDIA,
         INVENTORY,
         boot_steps.WITHDRAW,
         deploy.AGENT_ENDS,

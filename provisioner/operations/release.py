@@ -9,6 +9,7 @@ from provisioner.errors import ErrorCode, OperatorError
 from provisioner.operations import boot_steps, port_steps, power_steps, wipe_steps
 from provisioner.operations.deploy import AGENT_ENDS
 from provisioner.operations.doors import Work
+from provisioner.operations.media_steps import CONTROLLER_MEDIA
 from provisioner.operations.steps import Step, StepList
 from provisioner.operations.talk import talk
 from provisioner.servers.model import Power
@@ -99,6 +100,7 @@ REST = Step(
 
 WIPE = (
     boot_steps.SAME_MACHINE,
+    CONTROLLER_MEDIA,
     wipe_steps.MARK,
     wipe_steps.ERASE,
     wipe_steps.VERIFY,

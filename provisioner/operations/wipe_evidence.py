@@ -5,6 +5,7 @@ from typing import Any
 
 from provisioner.evidence.document import (
     Baseline,
+    ControllerMedia,
     IdentityClass,
     Obtained,
     Reason,
@@ -16,6 +17,7 @@ from provisioner.evidence.document import (
 from provisioner.hardware.inventory import Disk
 from provisioner.operations.boot_steps import facts_of
 from provisioner.operations.doors import Work
+from provisioner.operations.media_steps import CONTROLLER_MEDIA
 from provisioner.servers.operation import Effect
 from provisioner.store.waiting import stored
 from provisioner.units import WallSeconds
@@ -31,7 +33,7 @@ async def document_of(work: Work, disks: Sequence[tuple[Disk, DiskVerdict]]) -> 
         for each in await stored(work.doors.records.effects.effects, work.operation.id)
     }
     facts = await facts_of(work)
-    identity = work.server.identity
+    identity, media = work.server.identity, work.found[CONTROLLER_MEDIA.name]
     return wipe_document(
         subject=Subject(
             site=work.doors.site.name,
@@ -47,6 +49,10 @@ async def document_of(work: Work, disks: Sequence[tuple[Disk, DiskVerdict]]) -> 
             taken=work.server.baseline_at or WallSeconds(0.0),
             compared=COMPARED,
             excluded=work.server.excluded_disks,
+        ),
+        controller_media=ControllerMedia(
+            named=media["named"],
+            hidden=tuple(media["hidden"]),
         ),
         disks=disks,
     )

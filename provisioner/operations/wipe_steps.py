@@ -12,6 +12,7 @@ from provisioner.operations.agent_orders import order
 from provisioner.operations.boot_steps import facts_of
 from provisioner.operations.doors import Work
 from provisioner.operations.endings import NeedsPersonError
+from provisioner.operations.media_steps import CONTROLLER_MEDIA
 from provisioner.operations.steps import Step
 from provisioner.operations.wipe_evidence import document_of
 from provisioner.servers.model import Pool
@@ -66,6 +67,18 @@ def _why_not(disk: Disk) -> str:
     return "write-protected" if disk.read_only else "removable or virtual"
 
 
+async def _hidden_by_policy(work: Work) -> None:
+    """What only the controller names has no erase method: the pool allows it or refuses (7)."""
+    names = work.found[CONTROLLER_MEDIA.name]["hidden"]
+    if names and not (await policy_of(work)).allow_unerasable:
+        raise OperatorError(
+            ErrorCode.WIPE_METHOD_MISSING,
+            f"media that only the controller names cannot be wiped: {', '.join(names)}; show "
+            "them to the machine, take them out, list them as excluded by WWN, or have the "
+            "pool list what cannot be erased",
+        )
+
+
 async def policy_of(work: Work) -> WipePolicy:
     """What the pool asks of every disk."""
     pool = await stored(work.doors.records.catalogue.pool, work.server.pool) or Pool(
@@ -81,6 +94,7 @@ async def policy_of(work: Work) -> WipePolicy:
 
 async def _mark(work: Work) -> Mapping[str, Any]:
     """Read only: what each disk can do, and where the old owner's data lies."""
+    await _hidden_by_policy(work)
     references = tuple(DiskReference.of(disk) for disk in await media_of(work))
     given = MarkOrder(disks=references, key=secrets.token_hex(KEY_BYTES))
     found = await order(work, "mark", given.to_json())

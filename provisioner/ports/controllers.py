@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Protocol, runtime_checkable
 
 from provisioner.secret import Secret
+from provisioner.servers.controller_media import NamedMedium
 from provisioner.servers.model import (
     ControllerAddress,
     ControllerDriver,
@@ -114,6 +115,19 @@ class BootProgress(Protocol):
 
     async def has_started(self) -> bool | None:
         """The operating system runs; None: this one does not say."""
+        ...
+
+
+@runtime_checkable
+class MediaLister(Protocol):
+    """A face of a Controller that knows what drives its machine holds."""
+
+    async def media(self) -> tuple[NamedMedium, ...]:
+        """All that are present; slow where there are many (one request a drive).
+
+        Raises:
+            OperatorError: CONTROLLER_REFUSED: this one keeps no list.
+        """
         ...
 
 

@@ -221,6 +221,7 @@ class ServerRecord:
         restore_policy: "stay-off", "refused: <why>" or "" before verification.
         baseline: The agent's facts at inspection; None before.
         baseline_at: When they were taken; None before.
+        hidden_media: Named by the controller at inspection, and not shown by the machine.
         reason: Why it is quarantined, or why the last attempt came back.
     """
 
@@ -241,6 +242,7 @@ class ServerRecord:
     console: str = "ttyS0"
     baseline: Inventory | None = None
     baseline_at: WallSeconds | None = None
+    hidden_media: tuple[str, ...] = ()
     excluded_disks: tuple[ExcludedDisk, ...] = ()
     expected: ExpectedHardware | None = None
     maintenance: Maintenance | None = None

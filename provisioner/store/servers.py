@@ -33,6 +33,7 @@ PLAIN_FIELDS = frozenset(
         "reason",
         "found_on",
         "baseline_at",
+        "hidden_media",
     }
 )
 """Fields that are a column of the same name."""

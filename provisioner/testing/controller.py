@@ -7,6 +7,7 @@ from provisioner.errors import ErrorCode, OperatorError, TransientError
 from provisioner.ports.clock import Clock
 from provisioner.ports.controllers import BootDevice, BootSetting, PowerAct
 from provisioner.secret import Secret
+from provisioner.servers.controller_media import NamedMedium
 from provisioner.servers.model import (
     ControllerAddress,
     ControllerDriver,
@@ -39,6 +40,7 @@ class FakeMachine:
         deaf_to: Buttons that are accepted and do nothing.
         reports_boot: False: it keeps the boot setting to itself.
         misreports_boot: It accepts a boot device and reports the other one.
+        media: The drives that it names; None: it keeps no list.
         started: What its firmware says of a running system; None: nothing.
         console: What its serial console says before it falls silent.
         calls: What was asked, in order.
@@ -72,6 +74,7 @@ class FakeMachine:
     deaf_to: set[PowerAct] = field(default_factory=set)
     reports_boot: bool = True
     misreports_boot: bool = False
+    media: tuple[NamedMedium, ...] | None = None
     started: bool | None = None
     console: tuple[bytes, ...] = ()
 
@@ -199,6 +202,13 @@ class FakeController:
         """As told."""
         machine = await self._asked("has_started", "boot progress")
         return machine.started
+
+    async def media(self) -> tuple[NamedMedium, ...]:
+        """As told."""
+        machine = await self._asked("media", "read media")
+        if machine.media is None:
+            raise OperatorError(ErrorCode.CONTROLLER_REFUSED, "the controller lists no drives")
+        return machine.media
 
     async def leave_nonce(self, nonce: bytes) -> str:
         """Kept in memory, where a fake agent can read it."""

@@ -70,6 +70,17 @@ sys.exit(main())
 """
 
 
+# Its template gives every drive one model and one serial number.
+DRIVE = {"Id": "32ADF365C6C1B7BD", "Name": "Drive", "CapacityBytes": 1 << 40, "Protocol": "SAS"}
+DRIVE_SERIAL = "1234570"
+SUBSYSTEM = {
+    "Id": "1",
+    "Name": "Storage",
+    "StorageControllers": [{"MemberId": "0", "Name": "RAID", "SpeedGbps": 12}],
+    "Drives": [DRIVE["Id"]],
+}
+
+
 class Emulator:
     """A process that is a controller; stopped, continued and killed from outside."""
 
@@ -199,6 +210,8 @@ class SushyEmulator(Emulator):
             "STATE_DIR": str(folder / "state"),
             "FAKE_DRIVER": True,
             "FAKE_SYSTEMS": systems,
+            "STORAGE": {each: [SUBSYSTEM] for each in system_uuids},
+            "DRIVES": {(each, SUBSYSTEM["Id"]): [DRIVE] for each in system_uuids},
         }
         lines = [f"SUSHY_EMULATOR_{name} = {value!r}\n" for name, value in settings.items()]
         (folder / "sushy.conf").write_text("".join(lines))

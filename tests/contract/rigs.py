@@ -15,6 +15,7 @@ from provisioner.adapters.nonce_media import NonceFolder
 from provisioner.adapters.process import LocalProcesses
 from provisioner.ports.controllers import PowerAct
 from provisioner.secret import Secret
+from provisioner.servers.controller_media import NamedMedium
 from provisioner.servers.model import (
     ControllerAddress,
     ControllerDriver,
@@ -24,7 +25,7 @@ from provisioner.servers.model import (
 )
 from provisioner.testing.clock import FakeClock
 from provisioner.testing.controller import NO_BOOT, FakeControllers, FakeMachine
-from tests.contract.emulators import PASSWORD, USER
+from tests.contract.emulators import DRIVE_SERIAL, PASSWORD, USER
 
 UUID = "3f1c9e02-77aa-4b6d-9d5e-1b2a3c4d5e6f"
 PIN = "11" * 32
@@ -45,6 +46,7 @@ class Expectations:
         certificate: It is reached by TLS.
         nonce: Where a nonce can be left.
         console: It offers a serial console.
+        media: It names the drives of its machine.
         boot_progress: It has that face; neither emulator's firmware says anything by it.
     """
 
@@ -58,6 +60,7 @@ class Expectations:
     certificate: bool
     nonce: str
     console: bool
+    media: bool
     boot_progress: bool
 
 
@@ -72,6 +75,7 @@ FAKE = Expectations(
     certificate=True,
     nonce="ipmi-sel",
     console=True,
+    media=True,
     boot_progress=True,
 )
 IPMI_SIM = Expectations(  # OpenIPMI 2.0.33
@@ -85,6 +89,7 @@ IPMI_SIM = Expectations(  # OpenIPMI 2.0.33
     certificate=False,
     nonce="ipmi-sel",
     console=True,
+    media=False,
     boot_progress=False,
 )
 SUSHY_TOOLS = Expectations(  # sushy-tools 2.2.0
@@ -98,6 +103,7 @@ SUSHY_TOOLS = Expectations(  # sushy-tools 2.2.0
     certificate=True,
     nonce="media",  # its asset tag cannot be written
     console=False,
+    media=True,
     boot_progress=True,
 )
 
@@ -159,7 +165,11 @@ class FakeRig(Rig):
         super().__init__(FakeClock(), address)
         identity = ControllerIdentity(system_uuid=UUID, serial="S1", certificate_sha256=PIN)
         self.machine = FakeMachine(
-            clock=self.clock, identity=identity, password=PASSWORD, console=(b"hello\n",)
+            clock=self.clock,
+            identity=identity,
+            password=PASSWORD,
+            console=(b"hello\n",),
+            media=(NamedMedium(name="1", serial=DRIVE_SERIAL, bytes=1 << 40),),
         )
         self.world = FakeControllers(self.clock)
         self.world.add("fake", self.machine)

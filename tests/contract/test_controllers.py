@@ -10,11 +10,13 @@ from provisioner.ports.controllers import (
     BootDevice,
     BootProgress,
     ConsoleSource,
+    MediaLister,
     NonceKeeper,
     PowerAct,
     RestorePolicy,
 )
 from provisioner.servers.model import FirmwareMode, Power
+from tests.contract.emulators import DRIVE_SERIAL
 from tests.contract.rigs import UUID
 
 NONCE = bytes(range(100, 113))
@@ -166,6 +168,17 @@ def test_boot_progress_is_not_made_up(rig):
         return said
 
     assert rig.run(scenario) is None
+
+
+def test_drives_are_named_where_the_controller_keeps_a_list(rig):
+    async def scenario(r):
+        controller = r.open()
+        assert isinstance(controller, MediaLister) is r.expected.media
+        named = await controller.media() if r.expected.media else ()
+        await controller.close()
+        return [(each.serial, each.bytes) for each in named]
+
+    assert rig.run(scenario) == ([(DRIVE_SERIAL, 1 << 40)] if rig.expected.media else [])
 
 
 def test_the_address_is_completed_by_what_was_found_out(rig):

@@ -17,6 +17,7 @@ from typing import TypeVar
 from provisioner.adapters.bmc_redfish.talk import NonceMedia, Talk
 from provisioner.ports.controllers import BootDevice, BootSetting, PowerAct
 from provisioner.secret import Secret
+from provisioner.servers.controller_media import NamedMedium
 from provisioner.servers.model import (
     ControllerAddress,
     ControllerIdentity,
@@ -76,6 +77,10 @@ class RedfishController:
     async def has_started(self) -> bool | None:
         """BootProgress, where the firmware reports it."""
         return await self._run(self._talk.has_started)
+
+    async def media(self) -> tuple[NamedMedium, ...]:
+        """The drives of all its storage subsystems."""
+        return await self._run(self._talk.media)
 
     async def stay_off(self) -> None:
         """PowerRestorePolicy, where the system has it."""

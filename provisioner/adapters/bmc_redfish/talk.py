@@ -12,6 +12,7 @@ from provisioner.adapters.bmc_redfish.line import Connector, Line, is_no_tls, is
 from provisioner.errors import ErrorCode, OperatorError, RackwrightError, TransientError
 from provisioner.ports.controllers import BootDevice, BootSetting, PowerAct
 from provisioner.secret import Secret
+from provisioner.servers.controller_media import NamedMedium
 from provisioner.servers.model import (
     ControllerAddress,
     ControllerIdentity,
@@ -130,6 +131,20 @@ class Talk:
             if progress is None or progress.last_state in SAYS_NOTHING:
                 return None
             return bool(progress.last_state is BootProgressStates.OS_RUNNING)
+
+    def media(self) -> tuple[NamedMedium, ...]:
+        """Drives in their bays; an empty bay is listed by some boards as an absent drive."""
+        with self._translated(reading=True):
+            try:
+                subsystems = self._found().storage.get_members()
+            except (exceptions.MissingAttributeError, exceptions.ResourceNotFoundError) as error:
+                raise self._refused("keeps no list of drives", str(error)) from error
+            drives = [
+                subsystem.get_drive(path)
+                for subsystem in subsystems
+                for path in subsystem.drives_identities or ()
+            ]
+            return tuple(_medium(each) for each in drives if not _is_absent(each))
 
     def stay_off(self) -> None:
         """Set the policy, where the system shows one."""
@@ -267,6 +282,20 @@ class Talk:
         return TransientError(
             ErrorCode.CONTROLLER_UNREACHABLE, f"{self._where} does not answer", str(error)
         )
+
+
+def _is_absent(drive: Any) -> bool:  # noqa: ANN401 sushy's Drive
+    return drive.status is not None and drive.status.state is sushy.State.ABSENT
+
+
+def _medium(drive: Any) -> NamedMedium:  # noqa: ANN401
+    return NamedMedium(
+        name=drive.identity,
+        serial=(drive.serial_number or "").strip() or None,
+        model=drive.model,
+        bytes=drive.capacity_bytes,
+        wwns=tuple(each.durable_name for each in drive.identifiers if each.durable_name),
+    )
 
 
 def _bracketed(host: str) -> str:

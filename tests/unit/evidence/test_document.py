@@ -7,6 +7,7 @@ import pytest
 from provisioner.evidence.chain import canonical
 from provisioner.evidence.document import (
     Baseline,
+    ControllerMedia,
     IdentityClass,
     Obtained,
     Reason,
@@ -65,16 +66,18 @@ def span(begun, ended):
 
 
 TIMES = Times(off=span(0, 31.2), marked=span(40, 41), erased=span(41, 50), verified=span(50, 52))
+NO_LIST = ControllerMedia(named=None)
 BASELINE = Baseline(taken=WallSeconds(0), compared=("system uuid", "disks"))
 
 
-def document(*pairs, obtained=OBTAINED, baseline=BASELINE):
+def document(*pairs, obtained=OBTAINED, baseline=BASELINE, media=NO_LIST):
     return wipe_document(
         subject=SUBJECT,
         obtained=obtained,
         reason=REASON,
         times=TIMES,
         baseline=baseline,
+        controller_media=media,
         disks=pairs,
     )
 
@@ -162,6 +165,16 @@ def test_excluded_and_unerasable_media_are_named():
     assert any(text.startswith("disk S1: not erased:") for text in made["not_covered"])
     assert made["class"] == "purge"
     assert made["disks"][1]["erased"] is False
+
+
+def test_what_only_the_controller_names_is_said_and_so_is_a_controller_that_names_nothing():
+    assert any("keeps no list of drives" in text for text in document(proven())["not_covered"])
+    media = ControllerMedia(named=3, hidden=("Disk.Bay.1 S9",))
+    made = document(proven(), media=media)
+    assert made["controller_media"] == {"named": 3, "hidden": ["Disk.Bay.1 S9"]}
+    (said,) = (text for text in made["not_covered"] if "S9" in text)
+    assert said.endswith("not erased")
+    assert not any("keeps no list" in text for text in made["not_covered"])
 
 
 def test_noise_that_may_be_data_is_said():

@@ -9,7 +9,8 @@ from provisioner.operations import desk
 from provisioner.operations.inspect import INSPECT
 from provisioner.operations.release import CLEAN
 from provisioner.servers.baseline import differences
-from provisioner.servers.model import ExcludedDisk, State
+from provisioner.servers.controller_media import NamedMedium
+from provisioner.servers.model import ExcludedDisk, PoolPolicy, State
 from provisioner.testing import store
 from tests.unit.operations.world import ONE
 
@@ -151,6 +152,77 @@ def test_one_that_is_listed_stands_in_the_evidence_and_optical_drives_refuse_not
     document = active.database.evidence.records()[-1]["document"]
     assert {"wwn": "0x1", "name": "installer stick"} in document["baseline"]["excluded"]
     assert len(document["disks"]) == 1
+
+
+# --- what only the controller names --------------------------------------------------------
+def named(world, *media):
+    """Its controller names the machine's own disks, and these besides."""
+    shown = world.server().baseline.disks
+    own = [NamedMedium(name=each.name, serial=each.serial) for each in shown]
+    world.machines["s1"].media = (*own, *media)
+
+
+BEHIND_RAID = NamedMedium(name="Disk.Bay.3", serial="S-HIDDEN", wwns=("naa.5000c500ffffffff",))
+
+
+def test_a_drive_that_the_machine_does_not_show_stops_the_wipe(active):
+    named(active, BEHIND_RAID)
+    code, done = released(active)
+    assert code == "WIPE_METHOD_MISSING"
+    assert not {"mark", "erase"} & set(done)
+    assert still_dirty(active)
+
+
+def test_a_pool_may_list_it_and_the_evidence_says_so(active):
+    pool = replace(active.database.catalogue.pool("a"), policy=PoolPolicy(unerasable="list"))
+    active.database.catalogue.put_pool(pool)
+    named(active, BEHIND_RAID)
+    code, _ = released(active)
+    assert code is None
+    document = active.database.evidence.records()[-1]["document"]
+    assert document["controller_media"]["hidden"] == [BEHIND_RAID.label()]
+    assert any("S-HIDDEN" in text for text in document["not_covered"])
+
+
+def test_an_operator_may_exclude_it(active):
+    listed = (ExcludedDisk(wwn="0x5000C500FFFFFFFF", name="boot card"),)
+    active.database.servers.change("s1", excluded_disks=listed)
+    named(active, BEHIND_RAID)
+    code, _ = released(active)
+    assert code is None
+
+
+def test_drives_that_the_machine_shows_too_stop_nothing(active):
+    named(active)
+    code, _ = released(active)
+    assert code is None
+    document = active.database.evidence.records()[-1]["document"]
+    assert document["controller_media"] == {"named": 1, "hidden": []}
+
+
+@pytest.mark.parametrize("now", [(), None], ids=["taken out", "no list any more"])
+def test_one_of_the_inspection_that_is_gone_is_missed(active, now):
+    """It left with what a tenant wrote on it, allowed by the pool or not."""
+    pool = replace(active.database.catalogue.pool("a"), policy=PoolPolicy(unerasable="list"))
+    active.database.catalogue.put_pool(pool)
+    active.database.servers.change("s1", hidden_media=(BEHIND_RAID.label(),))
+    active.machines["s1"].media = now
+    code, done = released(active)
+    assert code == "FACTS_DIFFER"
+    assert "erase" not in done
+    assert still_dirty(active)
+
+
+def test_an_inspection_remembers_what_was_hidden(world):
+    store.enrol(world.database, "s3")
+    world.database.servers.change("s3", identity=identity())
+    world.put_in_rack("s3", media=(BEHIND_RAID,))
+    world.agents["s3"].facts = store.inventory(
+        identity().system_uuid, world.server("s3").nics[0].mac
+    )
+    world.open(INSPECT, "s3")
+    world.walk()
+    assert world.server("s3").hidden_media == (BEHIND_RAID.label(),)
 
 
 # --- what the agent reports ----------------------------------------------------------------

@@ -13,8 +13,9 @@ NETWORK_BOOT = [
     "controller: open console",
     "controller: read identity",
     "controller: remove nonce",
-    "boot: withdraw {mac}",
 ]
+WITHDRAWN = ["boot: withdraw {mac}"]
+MEDIA = ["controller: read identity", "controller: read media"]
 OFF_AGAIN = [
     "controller: read identity",
     "controller: read power",
@@ -37,6 +38,7 @@ DEPLOY = [
     *IS_OFF,
     "port: port tap-s1 to provisioning",
     *NETWORK_BOOT,
+    *WITHDRAWN,
     *IS_OFF,  # the agent was told to end, and did
     *START,
     "controller: read identity",
@@ -49,6 +51,8 @@ RELEASE = [
     *IS_OFF,  # after its rest
     "port: port tap-s1 to provisioning",
     *NETWORK_BOOT,
+    *MEDIA,
+    *WITHDRAWN,
     *IS_OFF,
     "port: port tap-s1 to quarantine",
 ]

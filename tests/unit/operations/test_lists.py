@@ -13,12 +13,12 @@ RELEASED = {
     "verify/1": "verify-controller",
     "inspect/1": (
         "off port-to-provisioning network-first on-to-network agent-called-in same-machine "
-        "inventory withdraw agent-ends agent-off port-at-rest blank-or-told"
+        "controller-media inventory withdraw agent-ends agent-off port-at-rest blank-or-told"
     ),
     "clean/1": (
         "off-for-good rest port-to-provisioning network-first on-to-network agent-called-in "
-        "blank-or-told same-machine mark erase verify sign withdraw agent-ends agent-off "
-        "port-at-rest"
+        "blank-or-told same-machine controller-media mark erase verify sign withdraw agent-ends "
+        "agent-off port-at-rest"
     ),
     "deploy/1": (
         "input off port-to-provisioning network-first on-to-network-for-tenant agent-called-in "
@@ -30,8 +30,8 @@ RELEASED = {
     "reboot/1": "port-to-tenant off-gracefully disk-first on",
     "release/1": (
         "fence off-for-good port-to-quarantine secrets rest port-to-provisioning network-first "
-        "on-to-network agent-called-in same-machine mark erase verify sign withdraw agent-ends "
-        "agent-off port-at-rest"
+        "on-to-network agent-called-in same-machine controller-media mark erase verify sign "
+        "withdraw agent-ends agent-off port-at-rest"
     ),
     "quarantine/1": "off-or-unknown port-to-nowhere withdraw",
     "retire/1": "port-at-rest",

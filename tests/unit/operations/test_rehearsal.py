@@ -21,8 +21,32 @@ from tests.unit.operations.world import RAMDISK
 IPMI = ControllerProtocol.IPMI
 
 
+class Faces:
+    """A fake controller without the faces that a real one of its protocol has not either."""
+
+    def __init__(self, controller, lacks):
+        self._controller, self._lacks = controller, lacks
+
+    def __getattr__(self, name):
+        if name in self._lacks:
+            raise AttributeError(name)
+        return getattr(self._controller, name)
+
+
+LACKS = {
+    ControllerProtocol.IPMI: {"has_started", "media"},
+    ControllerProtocol.REDFISH: {"stream"},
+}
+
+
+def have_faces_of(world, protocol):
+    opened = world.controllers.open
+    world.controllers.open = lambda *of, **more: Faces(opened(*of, **more), LACKS[protocol])
+
+
 def speak_ipmi(world, name="s1", driver=ControllerDriver.PYGHMI):
     record = world.server(name)
+    have_faces_of(world, IPMI)
     address = replace(record.controller, protocol=IPMI, host=f"ipmi-{name}", port=623)
     world.database.servers.change(name, controller=address, driver=driver)
 
@@ -87,26 +111,13 @@ def test_every_list_has_its_comparison():
     assert by_operators | INSTANCES.keys() == {each.name for each in LISTS}
 
 
-class Faces:
-    """A fake controller without the face that a real one of its protocol has not either."""
-
-    def __init__(self, controller, lacks):
-        self._controller, self._lacks = controller, lacks
-
-    def __getattr__(self, name):
-        if name == self._lacks:
-            raise AttributeError(name)
-        return getattr(self._controller, name)
-
-
 def begin(request, begins, protocol):
     world = request.getfixturevalue("world" if begins == "world" else "active")
     if protocol is IPMI:
         speak_ipmi(world)
+    else:
+        have_faces_of(world, protocol)
     world.put_in_rack("s1", started=True)
-    lacks = "has_started" if protocol is IPMI else "stream"
-    opened = world.controllers.open
-    world.controllers.open = lambda *of, **more: Faces(opened(*of, **more), lacks)
     return world
 
 

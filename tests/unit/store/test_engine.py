@@ -163,6 +163,18 @@ def test_the_revision_is_the_newest_migration():
     assert found[-1].startswith(f"r{schema.REVISION}_")
 
 
+def test_a_database_of_the_first_revision_goes_on(database, folder, clock, sql):
+    store.enrol(database, "s9")
+    database.close()
+    sql("ALTER TABLE server DROP COLUMN hidden_media")
+    sql("UPDATE alembic_version SET version_num = '0001'")
+    later = store.open_store(folder, clock)
+    assert later.servers.server("s9").hidden_media == ()
+    later.servers.change("s9", hidden_media=("Disk.Bay.1",))
+    assert later.servers.server("s9").hidden_media == ("Disk.Bay.1",)
+    later.close()
+
+
 def test_a_database_of_this_revision_is_not_migrated_again(database, folder, clock, monkeypatch):
     database.close()
     monkeypatch.setattr(schema, "MIGRATIONS", folder / "nowhere")
