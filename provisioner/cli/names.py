@@ -1,7 +1,7 @@
 """Names and ids as arguments: what can be none is refused here, before anybody is asked."""
 
 import re
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import click
 
@@ -12,28 +12,14 @@ IDENTIFIER: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 MOST_SHOWN: Final = 80
 
 
-class Name(click.ParamType[str]):
-    """A server's, pool's or image's."""
+class _Checked(click.ParamType[str]):
+    """What matches a pattern, or an error of ours."""
 
-    name = "name"
+    pattern: ClassVar[re.Pattern[str]]
 
-    def convert(
-        self,
-        value: Any,  # noqa: ANN401 the library's own signature
-        param: click.Parameter | None,  # noqa: ARG002
-        ctx: click.Context | None,  # noqa: ARG002
-    ) -> str:
-        """Raises InputError NAME_INVALID."""
-        if not NAME.fullmatch(value):
-            text = f"{shown(value)} is no name ({NAME.pattern})"
-            raise InputError(ErrorCode.NAME_INVALID, text)
-        return str(value)
-
-
-class Identifier(click.ParamType[str]):
-    """An operation's."""
-
-    name = "id"
+    def refused(self, text: str) -> InputError:
+        """What is wrong with it, already quoted."""
+        raise NotImplementedError
 
     def convert(
         self,
@@ -41,10 +27,30 @@ class Identifier(click.ParamType[str]):
         param: click.Parameter | None,  # noqa: ARG002
         ctx: click.Context | None,  # noqa: ARG002
     ) -> str:
-        """Raises InputError OPERATION_UNKNOWN."""
-        if not IDENTIFIER.fullmatch(value):
-            raise InputError(ErrorCode.OPERATION_UNKNOWN, f"there is no operation {shown(value)}")
+        """Raises the error of `refused`."""
+        if not self.pattern.fullmatch(value):
+            raise self.refused(shown(value))
         return str(value)
+
+
+class Name(_Checked):
+    """A server's, pool's or image's; else NAME_INVALID."""
+
+    name, pattern = "name", NAME
+
+    def refused(self, text: str) -> InputError:
+        """With what a name looks like."""
+        return InputError(ErrorCode.NAME_INVALID, f"{text} is no name ({NAME.pattern})")
+
+
+class Identifier(_Checked):
+    """An operation's; else OPERATION_UNKNOWN."""
+
+    name, pattern = "id", IDENTIFIER
+
+    def refused(self, text: str) -> InputError:
+        """As for one that is not there."""
+        return InputError(ErrorCode.OPERATION_UNKNOWN, f"there is no operation {text}")
 
 
 def shown(text: str) -> str:
