@@ -65,7 +65,7 @@ def compose(settings: Settings) -> Parts:
     held = database.generation.held.reason if database.generation.held else ""
     records = Records(
         servers=database.servers,
-        readings=database.readings,
+        observations=database.observations,
         allocations=database.allocations,
         operations=database.operations,
         effects=database.effects,

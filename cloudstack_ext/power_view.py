@@ -147,6 +147,11 @@ Generated from `cloudstack_ext/power_view.py`; a test compares. The first row th
 the answer. It comes from what the service remembers: no controller is asked, and the entry
 point says PowerUnknown by itself while the service is away.
 
+`statuses`, which later releases of CloudStack ask of a whole host at once, answers every instance
+whose last create or start named this host (detail `host` of the CloudStack host) by the same
+table, and fails where one could be missing: CloudStack takes a missing one for stopped, and after
+a failure asks one by one.
+
 | situation | answer |
 |---|---|
 {rows}

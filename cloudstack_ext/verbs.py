@@ -9,14 +9,17 @@ from collections.abc import Awaitable, Callable, Mapping
 from types import MappingProxyType
 
 from cloudstack_ext.contract import (
+    STATUSES,
     Reply,
     Request,
     Verb,
     done,
     failed,
     parse,
+    parse_statuses,
     parse_wait,
     power,
+    powers,
     prepared,
 )
 from cloudstack_ext.power_view import PowerState, row_of
@@ -82,6 +85,16 @@ async def status(request: InstanceRequest, machines: Machines, _until: Monotonic
     return power(row.says)
 
 
+async def statuses(payload: bytes, site: SiteName, machines: Machines) -> Reply:
+    """Every instance of a host at once; whoever is missing would be taken for stopped."""
+    views = await machines.observe_host(site, parse_statuses(payload))
+    found = {name: row_of(view) for name, view in views.items()}
+    for name, row in found.items():
+        if row.alarm:
+            log.warning("%s: %s", name, row.situation)
+    return powers({name: row.says for name, row in found.items()})
+
+
 ACTS: Mapping[Verb, Act] = MappingProxyType(
     {
         Verb.PREPARE: prepare,
@@ -121,6 +134,8 @@ async def answer(
     began = clock.monotonic()
     try:
         within = parse_wait(wait) * SHARE_OF_WAIT
+        if verb == STATUSES:
+            return await statuses(payload, site, machines)
         request = parse(verb, payload, site)
     except RackwrightError as error:
         learned(code=error.code)

@@ -10,6 +10,8 @@ SiteName = NewType("SiteName", str)
 """One CloudStack as this service knows it; bound to the credential, never said by the entry."""
 InstanceId = NewType("InstanceId", str)
 """A CloudStack instance's uuid, lower case with dashes."""
+HostLabel = NewType("HostLabel", str)
+"""The caller's own name for the place where an instance runs: a CloudStack host."""
 OperationId = NewType("OperationId", str)
 """UUIDv4."""
 AllocationId = NewType("AllocationId", str)

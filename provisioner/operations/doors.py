@@ -15,8 +15,9 @@ from provisioner.ports.clock import Clock
 from provisioner.ports.evidence import EvidenceLog
 from provisioner.ports.journal import CallJournal
 from provisioner.ports.network import BootOffers, SwitchPorts
+from provisioner.ports.observations import Observations
 from provisioner.ports.operations import Effects, Operations
-from provisioner.ports.servers import Readings, Servers
+from provisioner.ports.servers import Servers
 from provisioner.ramdisk.record import RamdiskRecord
 from provisioner.servers.allocation import Allocation
 from provisioner.servers.model import ServerRecord
@@ -50,7 +51,7 @@ class Records:
     """The store, port by port."""
 
     servers: Servers
-    readings: Readings
+    observations: Observations
     allocations: Allocations
     operations: Operations
     effects: Effects

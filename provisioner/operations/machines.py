@@ -4,7 +4,7 @@ The rules of each verb are the architecture's ("State of a server"); the page re
 order of an instance's life: reserve, deploy, power, release, observe.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -23,12 +23,12 @@ from provisioner.operations.deploy import DEPLOY
 from provisioner.operations.doors import Records
 from provisioner.operations.endings import failure_of
 from provisioner.operations.failures import FailureMemory
+from provisioner.operations.observing import Observer
 from provisioner.operations.pool_images import image_of
 from provisioner.operations.power import REBOOT, START, STOP
 from provisioner.operations.power_steps import FENCE, fence_text
 from provisioner.operations.release import RELEASE
 from provisioner.operations.steps import StepList, new_operation
-from provisioner.operations.view import view_of
 from provisioner.ports.clock import Clock
 from provisioner.ports.controllers import PowerAct
 from provisioner.ports.machines import Answer, Reserved
@@ -44,7 +44,7 @@ from provisioner.servers.fit import why_unfit
 from provisioner.servers.model import Power, ServerRecord, State
 from provisioner.servers.operation import OperationRecord, Status
 from provisioner.store.waiting import stored
-from provisioner.units import MonotonicSeconds, OperationId
+from provisioner.units import HostLabel, MonotonicSeconds, OperationId, SiteName
 
 MakeSeed = Callable[[InstanceRequest, ServerRecord, int], Awaitable[bytes]]
 """The last is the bytes of a sector of the disk: a file system is made for one size."""
@@ -159,29 +159,14 @@ class BareMetal:
 
     async def observe(self, key: InstanceKey) -> InstanceView:
         """What is remembered of the instance; no controller is asked."""
-        allocation = await self._allocation(key)
-        if allocation is None:
-            return InstanceView(phase=None, held=bool(self.held))
-        server = await stored(self.records.servers.server, allocation.server)
-        now = self.clock.monotonic()
-        since = MonotonicSeconds(now - 10 * self.times.reading_too_old_s)
-        readings = await stored(self.records.readings.readings, server.name, since)
-        open_now = await stored(
-            partial(self.records.operations.operations, open_only=True, server=server.name)
-        )
-        view = view_of(
-            allocation,
-            server,
-            readings,
-            open_now[0] if open_now else None,
-            failed=await stored(self.records.allocations.failure, key) is not None,
-            held=bool(self.held),
-            now=now,
-            too_old_s=self.times.reading_too_old_s,
-        )
-        if view.says_on() and not allocation.known_to_caller:
-            await self._known(allocation)
-        return view
+        return await self._observer().instance(key)
+
+    async def observe_host(self, site: SiteName, host: HostLabel) -> Mapping[str, InstanceView]:
+        """All instances of a host at once, by name."""
+        return await self._observer().host(site, host)
+
+    def _observer(self) -> Observer:
+        return Observer(records=self.records, clock=self.clock, times=self.times, held=self.held)
 
     async def _give_back(self, key: InstanceKey, reason: str) -> None:
         """A server that is only reserved is free at once: a wrong request must not keep it."""
@@ -206,7 +191,7 @@ class BareMetal:
             allocation = await self._open_deployment(request)
         else:
             await self._not_quarantined(allocation)
-        await self._mark(allocation, stop_grace_until=None)
+        await self._mark(allocation, stop_grace_until=None, **_host(request))
         return await self._await_deployment(allocation, until)
 
     async def _open_deployment(self, request: InstanceRequest) -> Allocation:
@@ -292,11 +277,13 @@ class BareMetal:
     async def _remember_networks(self, allocation: Allocation, request: InstanceRequest) -> None:
         """A changed address or a new NIC stops nothing: it is recorded as needing a reseed."""
         if not request.networks:
+            await self._mark(allocation, **_host(request))
             return
         before = [(n.address, n.prefix, n.gateway) for n in allocation.networks]
         after = [(n.address, n.prefix, n.gateway) for n in request.networks]
         reseed = allocation.needs_reseed or before != after
-        await self._mark(allocation, networks=request.networks, needs_reseed=reseed)
+        asked = {"networks": request.networks, "needs_reseed": reseed, **_host(request)}
+        await self._mark(allocation, **asked)
 
     async def _stop(
         self, request: InstanceRequest, allocation: Allocation | None, until: MonotonicSeconds
@@ -389,6 +376,11 @@ class BareMetal:
             return await stored(self.records.operations.operation, identifier)
         except ConflictError:
             return None
+
+
+def _host(request: InstanceRequest) -> dict[str, object]:
+    """Where its caller sees it, where the verb says so."""
+    return {} if request.host is None else {"host": request.host}
 
 
 RELEASE_ANSWER_S = 10.0

@@ -2,10 +2,8 @@
 
 from collections.abc import Sequence
 
-from provisioner.servers.allocation import Allocation, InstanceView, Phase
-from provisioner.servers.model import Power, PowerReading, ServerRecord, State
-from provisioner.servers.operation import OperationRecord
-from provisioner.servers.states import Intent
+from provisioner.servers.allocation import Allocation, InstanceView, Phase, Remembered
+from provisioner.servers.model import Power, PowerReading
 from provisioner.units import MonotonicSeconds
 
 OFF_READINGS = 3
@@ -15,29 +13,18 @@ answers one with a stop, and a wrong one costs the tenant its system."""
 
 
 def view_of(
-    allocation: Allocation,
-    server: ServerRecord,
-    readings: Sequence[PowerReading],
-    open_now: OperationRecord | None,
-    *,
-    failed: bool,
-    held: bool,
-    now: MonotonicSeconds,
-    too_old_s: float,
+    known: Remembered, *, held: bool, now: MonotonicSeconds, too_old_s: float
 ) -> InstanceView:
     """What is known of an instance at this moment.
 
     Args:
-        allocation: Its living allocation, or the newest ended one.
-        server: Its server.
-        readings: Oldest first.
-        open_now: The operation that runs on the server.
-        failed: Its newest operation failed.
+        known: As the store remembers it.
         held: The service is held (invariant 16).
         now: For the age of readings.
         too_old_s: A reading that is older says nothing.
     """
-    after = [r for r in readings if r.at > (allocation.commanded_at or 0.0)]
+    allocation = known.allocation
+    after = [r for r in known.readings if r.at > (allocation.commanded_at or 0.0)]
     newest = after[-1] if after else None
     fresh = newest is not None and now - newest.at <= too_old_s
     return InstanceView(
@@ -47,10 +34,10 @@ def view_of(
         on_confirmed=fresh and newest is not None and newest.power is Power.ON,
         off_confirmed=_off(allocation, after),
         fresh=fresh,
-        commanding=open_now is not None and open_now.kind is Intent.POWER,
-        quarantined=server.state is State.QUARANTINED,
+        commanding=known.commanding,
+        quarantined=known.quarantined,
         held=held,
-        failed=failed and allocation.phase is Phase.ENDED,
+        failed=known.failed and allocation.phase is Phase.ENDED,
     )
 
 

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from provisioner.ports.controllers import PowerAct
 from provisioner.servers.allocation import InstanceKey, InstanceRequest, InstanceView
-from provisioner.units import MacAddress, MonotonicSeconds, ServerName
+from provisioner.units import HostLabel, MacAddress, MonotonicSeconds, ServerName, SiteName
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,4 +51,8 @@ class Machines(Protocol):
 
     async def observe(self, key: InstanceKey) -> InstanceView:
         """What is remembered; milliseconds, no controller."""
+        ...
+
+    async def observe_host(self, site: SiteName, host: HostLabel) -> Mapping[str, InstanceView]:
+        """The same for every instance of a host, by its name; or an error, never a part."""
         ...

@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 from provisioner.secret import Secret
 from provisioner.servers.model import PowerReading, ServerRecord
-from provisioner.units import MonotonicSeconds, ServerName
+from provisioner.units import ServerName
 
 
 class Servers(Protocol):
@@ -37,12 +37,4 @@ class Servers(Protocol):
 
     def note_readings(self, readings: Mapping[ServerName, PowerReading]) -> None:
         """All of one cycle in one transaction."""
-        ...
-
-
-class Readings(Protocol):
-    """Power as it was read, newest last."""
-
-    def readings(self, name: ServerName, since: MonotonicSeconds) -> tuple[PowerReading, ...]:
-        """All newer than `since`, oldest first."""
         ...

@@ -5,9 +5,10 @@ from enum import StrEnum
 
 from provisioner.errors import ErrorCode, InputError
 from provisioner.secret import Secret
-from provisioner.servers.model import Power
+from provisioner.servers.model import Power, PowerReading
 from provisioner.units import (
     AllocationId,
+    HostLabel,
     ImageName,
     InstanceId,
     MacAddress,
@@ -19,6 +20,8 @@ from provisioner.units import (
     Vlan,
     WallSeconds,
 )
+
+NOT_SAID = HostLabel("")
 
 
 class Phase(StrEnum):
@@ -68,6 +71,7 @@ class InstanceRequest:
         name: CloudStack's instance name ("i-7-57-VM").
         who: Site and caller as claimed; stands in evidence and audit.
         pool: From operator data only (invariant 11).
+        host: Where the caller sees it; None where the verb does not say.
         image: Key in the pool's own map; None where the payload names none (a restart).
         user_data: Decoded bytes; None where the payload has none.
         password: Clear text as CloudStack sent it; goes hashed into vendor-data.
@@ -78,6 +82,7 @@ class InstanceRequest:
     name: str
     who: str
     pool: PoolName | None = None
+    host: HostLabel | None = None
     image: str | None = None
     networks: tuple[TenantNetwork, ...] = ()
     hostname: str | None = None
@@ -121,6 +126,7 @@ class Allocation:
         first_boot_asked: The image is verified and the first boot from disk was asked for.
         commanded_at: When the last power command for it began; readings before it say nothing.
         off_confirmed: Off was confirmed once after the end, for this tenant.
+        host: Of its last create or start; "" where none has said.
         stop_grace_until: A stop came before CloudStack had it: released then, unless create comes.
         networks: Of the last verb that carried them; macs are CloudStack's.
     """
@@ -145,6 +151,7 @@ class Allocation:
     operation: OperationId | None = None
     ended_at: WallSeconds | None = None
     end_reason: str = ""
+    host: HostLabel = NOT_SAID
     off_confirmed: bool = False
     needs_reseed: bool = False
     truth: str = "not asked"
@@ -152,6 +159,25 @@ class Allocation:
     def vlans(self) -> tuple[int, ...]:
         """Of the networks that are remembered, in their order."""
         return tuple(int(each.vlan) for each in self.networks if each.vlan is not None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remembered:
+    """What the store knows of an instance at one moment.
+
+    Attributes:
+        allocation: The living one, else the newest ended one.
+        readings: Of its server's power, in the order they were noted.
+        quarantined: Its server is.
+        commanding: A power command runs on its server.
+        failed: Its newest deployment or power command did.
+    """
+
+    allocation: Allocation
+    readings: tuple[PowerReading, ...] = ()
+    quarantined: bool = False
+    commanding: bool = False
+    failed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

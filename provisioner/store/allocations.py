@@ -31,6 +31,7 @@ from provisioner.units import (
 MARKS = frozenset(
     {
         "wanted",
+        "host",
         "networks",
         "reserved_until",
         "known_to_caller",
@@ -227,6 +228,8 @@ class SqlAllocations:
         """
         if wrong := fields.keys() - MARKS:
             raise ValueError(f"only moves change {', '.join(sorted(wrong))}")
+        if not fields:
+            return
         change = sa.update(ALLOCATION).where(ALLOCATION.c.id == allocation)
         with self._transactions.write() as connection:
             if not connection.execute(change.values(**plain(fields))).rowcount:
@@ -342,7 +345,13 @@ def _begin(
 
 def _asked(request: InstanceRequest) -> dict[str, Any]:
     """What each verb of an instance that still begins says anew."""
-    asked = {"name": request.name, "who": request.who, "truth": request.truth}
+    asked: dict[str, Any] = {
+        "name": request.name,
+        "who": request.who,
+        "truth": request.truth,
+    }
+    if request.host is not None:
+        asked["host"] = request.host
     return asked | ({"networks": request.networks} if request.networks else {})
 
 

@@ -19,6 +19,7 @@ from provisioner.store.engine import open_engine, translated
 from provisioner.store.evidence_log import Seal, SqlEvidenceLog
 from provisioner.store.generation import Generation
 from provisioner.store.lock import InstanceLock
+from provisioner.store.observations import SqlObservations
 from provisioner.store.operations import SqlOperations
 from provisioner.store.readings import SqlReadings
 from provisioner.store.schema import bring_up
@@ -73,6 +74,7 @@ class Database:
             transactions = Transactions(self.engine, self.generation)
             self.servers = SqlServers(transactions, cipher)
             self.readings = SqlReadings(transactions)
+            self.observations = SqlObservations(transactions)
             self.allocations = SqlAllocations(transactions, hand_over)
             self.operations = SqlOperations(transactions, hand_over)
             self.effects = SqlEffects(transactions)

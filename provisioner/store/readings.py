@@ -1,11 +1,11 @@
-"""Port `Readings`: power as it was read. Kept for an hour; the newest stands in the server."""
+"""Power as it was read. Kept for an hour; the newest stands in the server."""
 
 from collections.abc import Mapping
 
 import sqlalchemy as sa
 
 from provisioner.servers.model import OVERTAKEN_S, PowerReading
-from provisioner.store.codec import fill, plain
+from provisioner.store.codec import plain
 from provisioner.store.tables import ALLOCATION, READING, SERVER
 from provisioner.store.transactions import Transactions
 from provisioner.units import MonotonicSeconds, ServerName
@@ -14,21 +14,10 @@ KEPT_S = 3600.0
 
 
 class SqlReadings:
-    """Implements ports.Readings."""
+    """For whoever must know how far time has come."""
 
     def __init__(self, transactions: Transactions) -> None:
         self._transactions = transactions
-
-    def readings(self, name: ServerName, since: MonotonicSeconds) -> tuple[PowerReading, ...]:
-        """All newer than `since`, in the order they were noted."""
-        query = (
-            sa.select(READING)
-            .where(READING.c.server == name, READING.c.at > since)
-            .order_by(READING.c.number)
-        )
-        with self._transactions.read() as connection:
-            found = connection.execute(query).mappings()
-            return tuple(fill(PowerReading, {**row}) for row in found)
 
     def latest(self) -> MonotonicSeconds:
         """The last moment that is stored of any reading or power command."""

@@ -146,6 +146,7 @@ ALLOCATION = sa.Table(
     Column("operation", Text),
     Column("ended_at", Float),
     _text("end_reason"),
+    Column("host", Text, nullable=False, server_default=""),
     _flag("off_confirmed"),
     _flag("needs_reseed"),
     _text("truth"),

@@ -8,6 +8,7 @@ from provisioner.errors import (
     ConflictError,
     ErrorCode,
     InputError,
+    OperatorError,
     RackwrightError,
     TransientError,
 )
@@ -16,7 +17,16 @@ from provisioner.ports.controllers import PowerAct
 from provisioner.ports.machines import Answer, Reserved
 from provisioner.servers.allocation import InstanceKey, InstanceRequest, InstanceView, Phase
 from provisioner.servers.model import Power
-from provisioner.units import ImageName, MacAddress, PoolName, Seconds, ServerName, WallSeconds
+from provisioner.units import (
+    HostLabel,
+    ImageName,
+    MacAddress,
+    PoolName,
+    Seconds,
+    ServerName,
+    SiteName,
+    WallSeconds,
+)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -37,6 +47,8 @@ class _Kept:
     known: bool = False
     ready_at: float = 0.0
     vlans: tuple[int, ...] = ()
+    name: str = ""
+    host: HostLabel | None = None
 
 
 @dataclass(slots=True)
@@ -80,7 +92,7 @@ class FakeMachines:
             return await self.power(request, PowerAct.ON, until=until)
         if kept.phase is Phase.RESERVED:
             self._image(request)
-            kept.vlans = _vlans(request)
+            kept.vlans, kept.name, kept.host = _vlans(request), request.name, request.host
             kept.phase, kept.wanted = Phase.DEPLOYING, Power.ON
             kept.ready_at = self.clock.wall() + self.install
             self.deployed.append(request)
@@ -104,7 +116,7 @@ class FakeMachines:
             raise ConflictError(ErrorCode.INSTANCE_ENDED, "its server was given back")
         if kept is None or kept.phase is not Phase.ACTIVE:
             raise ConflictError(ErrorCode.INSTANCE_UNKNOWN, "nothing is installed for it")
-        kept.vlans = _vlans(request)
+        kept.vlans, kept.host = _vlans(request), request.host
         kept.wanted = kept.power = Power.ON
         return Answer(text="on")
 
@@ -135,6 +147,13 @@ class FakeMachines:
             off_confirmed=kept.power is Power.OFF,
             fresh=True,
         )
+
+    async def observe_host(self, site: SiteName, host: HostLabel) -> Mapping[str, InstanceView]:
+        """All that it has there; one that never said its host makes the rest doubtful."""
+        here = {key: kept for key, kept in self._kept.items() if key.site == site}
+        if any(kept.host is None for kept in here.values()):
+            raise OperatorError(ErrorCode.CANNOT_TELL, "one has not said its host: ask one by one")
+        return {k.name: await self.observe(key) for key, k in here.items() if k.host == host}
 
     def vlans(self, key: InstanceKey) -> tuple[int, ...]:
         """Where the ports of its server lead."""

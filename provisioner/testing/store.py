@@ -48,6 +48,7 @@ from provisioner.servers.states import FOLLOWS, Ending, Intent
 from provisioner.store.database import Database
 from provisioner.units import (
     Epoch,
+    HostLabel,
     ImageName,
     InstanceId,
     MacAddress,
@@ -263,6 +264,9 @@ def pool(name: str = "a", **requirements: int) -> Pool:
     return Pool(name=PoolName(name), images=images, requirements=wanted)
 
 
+HOST = HostLabel("pool-a")
+
+
 def instance_request(
     instance: str | None = None, *, site: str = "lab", pool_name: str | None = "a"
 ) -> InstanceRequest:
@@ -273,7 +277,13 @@ def instance_request(
         nic_uuid=str(uuid.uuid4()), mac=MacAddress("02:01:00:00:00:01"), vlan=Vlan(101)
     )
     return InstanceRequest(
-        key=key, name="i-2-7-VM", who="lab", pool=wanted, image="tiny", networks=(network,)
+        key=key,
+        name="i-2-7-VM",
+        who="lab",
+        pool=wanted,
+        host=HOST,
+        image="tiny",
+        networks=(network,),
     )
 
 

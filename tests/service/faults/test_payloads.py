@@ -214,7 +214,8 @@ def test_more_networks_than_the_server_has_ports(running, verb):
         ("delete", 56, "CUSTOM_ACTION_REFUSED"),
         ("why", 7, "CUSTOM_ACTION_REFUSED"),
         ("getconsole", 3, "VERB_NOT_THERE"),
-        ("statuses", 31, "VERB_NOT_THERE"),
+        ("statuses", 31, "PAYLOAD_FIELD"),
+        ("statuses", 7, "CUSTOM_ACTION_REFUSED"),
         ("deploy", 39, "VERB_UNKNOWN"),
         *(
             (json.loads(payload_of(n))["action"], n, "VERB_UNKNOWN")

@@ -23,7 +23,12 @@ def row(world, request=REQUEST):  # noqa: F811
 
 
 def says(world):  # noqa: F811
-    return row(world).says
+    """By `status`, and by `statuses` the same."""
+    alone = row(world)
+    if not world.bare_metal.held and not world.database.allocations.is_deleted(REQUEST.key):
+        together = world.do(world.bare_metal.observe_host(REQUEST.key.site, store.HOST))
+        assert row_of(together[REQUEST.name]) is alone
+    return alone.says
 
 
 def note(world, power, *ago):  # noqa: F811

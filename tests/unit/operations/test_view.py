@@ -7,10 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from provisioner.operations.view import view_of
-from provisioner.servers.allocation import Allocation, InstanceKey, Phase
+from provisioner.servers.allocation import Allocation, InstanceKey, Phase, Remembered
 from provisioner.servers.model import Power, PowerReading, State
 from provisioner.servers.states import Intent
-from tests.unit.operations.rig import server
 
 NOW = 1000.0
 ON, OFF, UNKNOWN = Power.ON, Power.OFF, Power.UNKNOWN
@@ -28,17 +27,18 @@ ACTIVE = Allocation(
 )
 
 
-class Open:
-    def __init__(self, kind):
-        self.kind = kind
-
-
 def view(*readings, allocation=ACTIVE, state=State.ACTIVE, open_now=None, **more):
     """`readings` are (power, seconds ago), oldest first."""
     noted = [PowerReading(power=power, at=NOW - ago, source="loop") for power, ago in readings]
     given_ = {"failed": False, "held": False, "now": NOW, "too_old_s": 90.0} | more
-    running = Open(open_now) if open_now else None
-    return view_of(allocation, server(state=state), noted, running, **given_)
+    known = Remembered(
+        allocation=allocation,
+        readings=tuple(noted),
+        quarantined=state is State.QUARANTINED,
+        commanding=open_now is Intent.POWER,
+        failed=given_.pop("failed"),
+    )
+    return view_of(known, **given_)
 
 
 # readings -> on confirmed, off confirmed, fresh

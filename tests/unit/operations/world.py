@@ -187,7 +187,7 @@ class World:
         database = self.database
         self.records = Records(
             servers=database.servers,
-            readings=database.readings,
+            observations=database.observations,
             allocations=database.allocations,
             operations=database.operations,
             effects=self.effects,

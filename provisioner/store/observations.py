@@ -1,0 +1,116 @@
+"""Port `Observations`: all that `status` may look at, in one transaction."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+import sqlalchemy as sa
+
+from provisioner.servers.allocation import Allocation, InstanceKey, Phase, Remembered
+from provisioner.servers.model import Power, PowerReading, State
+from provisioner.servers.operation import Status
+from provisioner.servers.states import Intent
+from provisioner.store import moves, rows
+from provisioner.store.tables import ALLOCATION, OPERATION, READING, SERVER, TOMBSTONE
+from provisioner.store.transactions import Transactions
+from provisioner.units import MonotonicSeconds, ServerName, SiteName
+
+FAILED = (Status.FAILED.value, Status.CANCELLED.value)
+
+
+class SqlObservations:
+    """Implements ports.Observations."""
+
+    def __init__(self, transactions: Transactions) -> None:
+        self._transactions = transactions
+
+    def of_instance(self, key: InstanceKey, since: MonotonicSeconds) -> Remembered | None:
+        """None where it was never heard of."""
+        with self._transactions.read() as connection:
+            found = moves.living_of(connection, key) or rows.allocation(
+                connection, rows.of_instance(key)
+            )
+            return None if found is None else _remembered(connection, [found], since)[0]
+
+    def of_site(self, site: SiteName, since: MonotonicSeconds) -> tuple[Remembered, ...]:
+        """All of a site but those that were deleted, by instance."""
+        newest = (
+            sa.select(sa.func.max(ALLOCATION.c.number))
+            .where(ALLOCATION.c.site == site)
+            .group_by(ALLOCATION.c.instance)
+        )
+        buried = sa.select(TOMBSTONE.c.instance).where(TOMBSTONE.c.site == site)
+        query = (
+            sa.select(ALLOCATION)
+            .where(ALLOCATION.c.number.in_(newest), ALLOCATION.c.instance.not_in(buried))
+            .order_by(ALLOCATION.c.instance)
+        )
+        with self._transactions.read() as connection:
+            found = [rows.allocation_of(row) for row in connection.execute(query).mappings()]
+            return tuple(_remembered(connection, found, since))
+
+
+def _remembered(
+    connection: sa.Connection, found: Sequence[Allocation], since: MonotonicSeconds
+) -> list[Remembered]:
+    servers = {each.server for each in found}
+    readings = _readings(connection, servers, since)
+    quarantined = _servers(
+        connection, SERVER.c.name, SERVER.c.state == State.QUARANTINED.value, servers
+    )
+    command = (OPERATION.c.status == Status.OPEN.value) & (OPERATION.c.kind == Intent.POWER.value)
+    commanding = _servers(connection, OPERATION.c.server, command, servers)
+    failed = _failed(connection, [each for each in found if each.phase is Phase.ENDED])
+    return [
+        Remembered(
+            allocation=each,
+            readings=tuple(readings[each.server]),
+            quarantined=each.server in quarantined,
+            commanding=each.server in commanding,
+            failed=each.key.instance in failed,
+        )
+        for each in found
+    ]
+
+
+def _readings(
+    connection: sa.Connection, servers: Iterable[ServerName], since: MonotonicSeconds
+) -> defaultdict[str, list[PowerReading]]:
+    """In the order they were noted."""
+    query = (
+        sa.select(READING.c.server, READING.c.power, READING.c.at, READING.c.source, READING.c.why)
+        .where(READING.c.at > since, READING.c.server.in_(servers))
+        .order_by(READING.c.number)
+    )
+    found: defaultdict[str, list[PowerReading]] = defaultdict(list)
+    for server, power, at, source, why in connection.execute(query):
+        reading = PowerReading(power=Power(power), at=at, source=source, why=why)
+        found[server].append(reading)
+    return found
+
+
+def _servers(
+    connection: sa.Connection,
+    column: sa.ColumnElement[str],
+    where: sa.ColumnElement[bool],
+    servers: Iterable[ServerName],
+) -> frozenset[str]:
+    return frozenset(connection.scalars(sa.select(column).where(where, column.in_(servers))))
+
+
+def _failed(connection: sa.Connection, ended: Sequence[Allocation]) -> frozenset[str]:
+    """Instances whose newest deployment or power command failed."""
+    kinds = [Intent.DEPLOY.value, Intent.POWER.value]
+    query = (
+        sa.select(ALLOCATION.c.instance, OPERATION.c.status)
+        .join(ALLOCATION, ALLOCATION.c.id == OPERATION.c.allocation)
+        .where(
+            ALLOCATION.c.instance.in_([each.key.instance for each in ended]),
+            ALLOCATION.c.site.in_({each.key.site for each in ended}),
+            OPERATION.c.kind.in_(kinds),
+        )
+        .order_by(OPERATION.c.number)
+    )
+    newest: dict[str, str] = {}
+    if ended:
+        newest.update((row.instance, row.status) for row in connection.execute(query))
+    return frozenset(instance for instance, status in newest.items() if status in FAILED)
