@@ -43,6 +43,9 @@ def show(session: Session, name: str, output: str) -> None:
     _show(session.service().ask("GET", _path(name)), output)
 
 
+POLICY = ("wipe_methods", "wipe_class", "unerasable", "frozen", "at_deadline")
+
+
 @pool.command()
 @click.argument("name", type=Name())
 @option(
@@ -69,6 +72,13 @@ def show(session: Session, name: str, output: str) -> None:
     show_default=True,
     help="A disk whose strongest methods firmware has frozen: refuse it, or overwrite it.",
 )
+@option(
+    "--at-deadline",
+    default="fail",
+    show_default=True,
+    help="A create whose installation outlasts CloudStack's wait: fail (it is asked again), "
+    "or installing (success: CloudStack shows it running while it is installed).",
+)
 @evidence_option
 @asks
 @click.pass_obj
@@ -87,9 +97,7 @@ def put(
         "requirements": {
             key: numbers[key] for key in ("min_cpu_threads", "min_memory_bytes", "min_gpus")
         },
-        "policy": {
-            key: numbers[key] for key in ("wipe_methods", "wipe_class", "unerasable", "frozen")
-        },
+        "policy": {key: numbers[key] for key in POLICY},
     }
     service = session.service()
     done = service.ask("PUT", _path(name), body)

@@ -242,14 +242,22 @@ class BareMetal:
         if record.status is Status.OPEN:
             now = await stored(self.records.allocations.by_id, allocation.id)
             if not now.first_boot_asked:
-                raise TransientError(
-                    ErrorCode.DEADLINE, "still installing; the installation goes on: ask again"
-                )
+                return await self._still_installing(now)
         elif record.status is not Status.DONE:
             await self._failures.note(allocation.key)
             raise failure_of(record)
         await self._known(allocation)
         return Answer(text=f"running on {allocation.server}")
+
+    async def _still_installing(self, allocation: Allocation) -> Answer:
+        """By the pool's policy: a success that is true later, or a failure that is asked again."""
+        pool = await stored(self.records.catalogue.pool, allocation.pool)
+        if pool is None or pool.policy.at_deadline != INSTALLING:
+            raise TransientError(
+                ErrorCode.DEADLINE, "still installing; the installation goes on: ask again"
+            )
+        await self._known(allocation)
+        return Answer(text=f"installing on {allocation.server}; it goes on")
 
     # --- power -------------------------------------------------------------------------------
     async def _startable(
@@ -299,9 +307,9 @@ class BareMetal:
             return Answer(text="off: its server is quarantined")
         await self._not_quarantined(allocation)
         if allocation.phase is Phase.DEPLOYING:
-            # its create was answered at the deadline; the first boot is still being watched
+            # its create was answered at the deadline
             if not await self._deployment_ended(allocation, until):
-                raise TransientError(ErrorCode.DEADLINE, "its first boot goes on: ask again")
+                raise TransientError(ErrorCode.DEADLINE, "its installation goes on: ask again")
             allocation = await stored(self.records.allocations.by_id, allocation.id)
             return await self._stop(request, allocation, until)
         record = await self._command(allocation, STOP, request, Power.OFF, ())
@@ -383,4 +391,5 @@ def _host(request: InstanceRequest) -> dict[str, object]:
     return {} if request.host is None else {"host": request.host}
 
 
+INSTALLING = "installing"
 RELEASE_ANSWER_S = 10.0

@@ -277,12 +277,15 @@ class PoolPolicy:
         wipe_class: "clear" or "purge": what the evidence must reach.
         unerasable: "refuse" or "list": a writable medium without an erase method.
         frozen: "refuse" or "overwrite": a disk whose strongest methods the firmware has frozen.
+        at_deadline: "fail" or "installing": what a create that is asked for its answer says of an
+            installation that goes on.
     """
 
     wipe_methods: int = 1
     wipe_class: str = "clear"
     unerasable: str = "refuse"
     frozen: str = "refuse"
+    at_deadline: str = "fail"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -39,6 +39,7 @@ class PoolRules:
     wipe_class: Annotated[str, matching("clear|purge", "clear or purge")] = "clear"
     unerasable: Annotated[str, matching("refuse|list", "refuse or list")] = "refuse"
     frozen: Annotated[str, matching("refuse|overwrite", "refuse or overwrite")] = "refuse"
+    at_deadline: Annotated[str, matching("fail|installing", "fail or installing")] = "fail"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +66,7 @@ class PoolWanted:
                 wipe_class=policy.wipe_class,
                 unerasable=policy.unerasable,
                 frozen=policy.frozen,
+                at_deadline=policy.at_deadline,
             ),
         )
 

@@ -5,8 +5,9 @@ from dataclasses import replace
 
 import pytest
 
+from cloudstack_ext.power_view import PowerState, power_state
 from provisioner.errors import ErrorCode, RackwrightError
-from provisioner.servers.model import Maintenance, Power, State
+from provisioner.servers.model import Maintenance, PoolPolicy, Power, State
 from provisioner.servers.operation import Status
 from provisioner.testing import store
 from tests.unit.operations import causes as c
@@ -134,6 +135,19 @@ def test_create_at_its_deadline_fails_and_the_operation_goes_on(world):
         world.live(ask(world, "create", within=5.0))
     assert not world.allocation().known_to_caller
     world.until(lambda: world.state() is State.ACTIVE)
+
+
+def test_a_pool_may_have_it_succeed_then_and_a_stop_waits_for_the_installation(world):
+    pool = replace(store.pool("a"), policy=PoolPolicy(at_deadline="installing"))
+    world.database.catalogue.put_pool(pool)
+    answer = world.live(ask(world, "create", within=5.0))
+    assert answer.text == "installing on s1; it goes on"
+    assert world.allocation().known_to_caller
+    assert power_state(world.do(world.bare_metal.observe(REQUEST.key))) is PowerState.ON
+    with pytest.raises(RackwrightError, match="its installation goes on"):
+        world.power("off", within=5.0)
+    world.until(lambda: world.state() is State.ACTIVE)
+    assert world.power("off").text == "off, its port is in quarantine"
 
 
 def test_create_after_a_deadline_attaches_and_waits_again(world):
