@@ -18,6 +18,7 @@ from provisioner.errors import RackwrightError
 from provisioner.operations import desk_records, desk_servers
 from provisioner.operations.alarms import AlarmBell
 from provisioner.operations.desk import Desk
+from provisioner.operations.desk_registered import Register
 from provisioner.operations.doors import Site
 from provisioner.operations.lists import follow
 from provisioner.operations.rehearsal import Rehearsal
@@ -35,7 +36,7 @@ from provisioner.service.server import (
     on_unix,
     server_tls,
 )
-from provisioner.units import OperationId, Seconds
+from provisioner.units import OperationId, Seconds, SiteName
 
 log = logging.getLogger(__name__)
 
@@ -212,6 +213,13 @@ def _desk(parts: Parts, engine: Engine) -> Desk:
             public_key=parts.public_key,
             missing=partial(_missing, parts.site),
             left_alone=engine.left_alone,
+        ),
+        registered=Register(
+            rows=parts.database.registered,
+            audit=audit,
+            clock=parts.clock,
+            sites=frozenset(SiteName(site.name) for site in parts.settings.extension.sites),
+            held=parts.held,
         ),
     )
 

@@ -12,11 +12,12 @@ from provisioner.config import Role
 from provisioner.operations.server_change import Change
 from provisioner.ports.catalogue import ImageRecord
 from provisioner.ports.journal import AuditEntry
+from provisioner.ports.registered import RegisteredRow
 from provisioner.secret import Secret
 from provisioner.servers.manifest import ServerEntry
 from provisioner.servers.model import Pool, ServerRecord
 from provisioner.servers.operation import OperationRecord
-from provisioner.units import ImageName, OperationId, ServerName, WallSeconds
+from provisioner.units import ImageName, OperationId, ServerName, SiteName, WallSeconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -312,11 +313,44 @@ class RecordDesk(Protocol):
         ...
 
 
+class RegisteredDesk(Protocol):
+    """What sites hold for us; who registers there tells it here, step by step."""
+
+    async def database_id(self) -> str:
+        """What marks our objects at the sites."""
+        ...
+
+    async def registered(self, site: SiteName) -> tuple[RegisteredRow, ...]:
+        """All of a site, retired ones too, oldest first."""
+        ...
+
+    async def begin_registered(
+        self, site: SiteName, kind: str, name: str, facts: Mapping[str, str], by: Operator
+    ) -> RegisteredRow:
+        """Note that it is being made; a row of this name that has an id is retired."""
+        ...
+
+    async def settle_registered(
+        self, number: int, outside_id: str, facts: Mapping[str, str], by: Operator
+    ) -> RegisteredRow:
+        """It is there, under this id.
+
+        Raises:
+            InputError: REGISTRATION_ROW.
+        """
+        ...
+
+    async def forget_registered(self, number: int, by: Operator) -> None:
+        """It is no more."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Desk:
-    """All four."""
+    """All five."""
 
     servers: ServerDesk
     operations: OperationDesk
     catalogue: CatalogueDesk
     records: RecordDesk
+    registered: RegisteredDesk

@@ -183,14 +183,23 @@ def parse_manifest(text: str, *, source: str) -> Manifest:
     Raises:
         InputError: MANIFEST_INVALID, with every problem and its path.
     """
+    code = ErrorCode.MANIFEST_INVALID
+    return manifest_of(yaml_tree(text, code=code, source=source), source=source)
+
+
+def yaml_tree(text: str, *, code: ErrorCode, source: str) -> object:
+    """Plain values of one YAML text, for `strict.read`: no aliases, no key twice.
+
+    Raises:
+        InputError: With this code: too large, nested too deeply, or no YAML.
+    """
     if len(text) > MOST_BYTES:
-        raise InputError(ErrorCode.MANIFEST_INVALID, f"{source}: larger than {MOST_BYTES} bytes")
+        raise InputError(code, f"{source}: larger than {MOST_BYTES} bytes")
     try:
-        tree = yaml.load(text, Loader=_PlainLoader)  # noqa: S506 a safe loader, narrowed
+        return yaml.load(text, Loader=_PlainLoader)  # noqa: S506 a safe loader, narrowed
     except (yaml.YAMLError, RecursionError) as error:
         line = re.sub(r"\s+", " ", str(error)) or "nested too deeply"
-        raise InputError(ErrorCode.MANIFEST_INVALID, f"{source}: {line}") from error
-    return manifest_of(tree, source=source)
+        raise InputError(code, f"{source}: {line}") from error
 
 
 def manifest_of(tree: object, *, source: str) -> Manifest:

@@ -13,6 +13,7 @@ from provisioner.service.routes import Route, endpoints
 from provisioner.service.routes_catalogue import catalogue_routes
 from provisioner.service.routes_operations import operation_routes
 from provisioner.service.routes_records import document_route, record_routes
+from provisioner.service.routes_registered import registered_routes
 from provisioner.service.routes_servers import server_routes
 
 
@@ -25,6 +26,7 @@ def operator_table(
         *operation_routes(desk, clock, stopping),
         *catalogue_routes(desk.catalogue),
         *record_routes(desk, metrics),
+        *registered_routes(desk.registered),
     )
     return (*routes, document_route(routes))
 

@@ -22,6 +22,7 @@ from provisioner.store.lock import InstanceLock
 from provisioner.store.observations import SqlObservations
 from provisioner.store.operations import SqlOperations
 from provisioner.store.readings import SqlReadings
+from provisioner.store.registered import SqlRegistered
 from provisioner.store.schema import bring_up
 from provisioner.store.seeds import SqlSeeds
 from provisioner.store.servers import SqlServers
@@ -83,6 +84,7 @@ class Database:
             self.seeds = SqlSeeds(transactions, cipher)
             self.evidence = SqlEvidenceLog(transactions, seal)
             self.catalogue = SqlCatalogue(transactions)
+            self.registered = SqlRegistered(transactions)
             self.calls = SqlCallJournal(transactions, clock)
             self.audit = SqlAudit(transactions, clock)
             self.seeds.drop_orphans()

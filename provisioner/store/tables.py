@@ -331,3 +331,32 @@ AUDIT = sa.Table(
     Column("subject", Text, nullable=False),
     _text("detail"),
 )
+
+REGISTERED = sa.Table(
+    "registered",
+    META,
+    Column("number", Integer, primary_key=True),
+    Column("site", Text, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("outside_id", Text),  # none while it is being made
+    Column("facts", JSON, nullable=False),
+    _flag("retired"),
+    Column("at", Float, nullable=False),
+    CheckConstraint("NOT retired OR outside_id IS NOT NULL", name="retired_was_made"),
+)
+Index(
+    "uq_registered_name",
+    REGISTERED.c.site,
+    REGISTERED.c.kind,
+    REGISTERED.c.name,
+    unique=True,
+    sqlite_where=~REGISTERED.c.retired,
+)
+Index(
+    "uq_registered_outside_id",
+    REGISTERED.c.site,
+    REGISTERED.c.kind,
+    REGISTERED.c.outside_id,
+    unique=True,
+)

@@ -27,12 +27,13 @@ from provisioner.operations.server_change import Change
 from provisioner.ports.catalogue import ImageRecord
 from provisioner.ports.clock import Clock
 from provisioner.ports.journal import AuditEntry
+from provisioner.ports.registered import RegisteredRow
 from provisioner.secret import Secret
 from provisioner.servers.manifest import ServerEntry
 from provisioner.servers.model import Maintenance, Pool, ServerRecord
 from provisioner.servers.operation import OperationRecord, Status
 from provisioner.servers.states import Ending, Intent
-from provisioner.units import ImageName, OperationId, ServerName, WallSeconds
+from provisioner.units import ImageName, OperationId, ServerName, SiteName, WallSeconds
 
 PLAN = (
     PlannedStep(
@@ -48,7 +49,7 @@ PLAN = (
 
 @dataclass(slots=True, kw_only=True)
 class MemoryDesk:
-    """All four desks of one imagined service.
+    """All five desks of one imagined service.
 
     Attributes:
         asked: Every change that was asked for, in order: who, what, dry run or not.
@@ -68,10 +69,11 @@ class MemoryDesk:
     state: Readiness = field(default_factory=Readiness)
     asked: list[tuple[str, object, bool]] = field(default_factory=list)
     refuse: RackwrightError | None = None
+    held_outside: dict[int, RegisteredRow] = field(default_factory=dict)
 
     def desk(self) -> Desk:
         """As the API takes it."""
-        return Desk(servers=self, operations=self, catalogue=self, records=self)
+        return Desk(servers=self, operations=self, catalogue=self, records=self, registered=self)
 
     def finish(self, operation: OperationId, status: Status = Status.DONE) -> None:
         """End an operation, as a runner would."""
@@ -229,6 +231,61 @@ class MemoryDesk:
     async def readiness(self) -> Readiness:
         """As it was set."""
         return self.state
+
+    # --- what sites hold for us
+    async def database_id(self) -> str:
+        """Always the same."""
+        return "00000000-0000-4000-8000-000000000001"
+
+    async def registered(self, site: SiteName) -> tuple[RegisteredRow, ...]:
+        """All of a site."""
+        return tuple(row for row in self.held_outside.values() if row.site == site)
+
+    async def begin_registered(
+        self, site: SiteName, kind: str, name: str, facts: Mapping[str, str], by: Operator
+    ) -> RegisteredRow:
+        """The older row of this name is retired, or goes on being made."""
+        self._change(by, (site, kind, name), dry_run=False)
+        number = max(self.held_outside, default=0) + 1
+        for row in await self.registered(site):
+            if (row.kind, row.name) == (kind, name):
+                if row.outside_id is None:
+                    number = row.number
+                else:
+                    self.held_outside[row.number] = replace(row, retired=True)
+        row = RegisteredRow(
+            number=number,
+            site=site,
+            kind=kind,
+            name=name,
+            outside_id=None,
+            facts=dict(facts),
+            retired=False,
+            at=self.clock.wall(),
+        )
+        self.held_outside[number] = row
+        return row
+
+    async def settle_registered(
+        self, number: int, outside_id: str, facts: Mapping[str, str], by: Operator
+    ) -> RegisteredRow:
+        """Raises InputError REGISTRATION_ROW."""
+        self._change(by, (number, outside_id), dry_run=False)
+        if number not in self.held_outside:
+            raise InputError(ErrorCode.REGISTRATION_ROW, f"nothing is registered under {number}")
+        row = replace(
+            self.held_outside[number],
+            outside_id=outside_id,
+            facts=dict(facts),
+            at=self.clock.wall(),
+        )
+        self.held_outside[number] = row
+        return row
+
+    async def forget_registered(self, number: int, by: Operator) -> None:
+        """No such row is well too."""
+        self._change(by, number, dry_run=False)
+        self.held_outside.pop(number, None)
 
     def _change(self, by: Operator, what: object, *, dry_run: bool) -> None:
         self.asked.append((by.who(), what, dry_run))

@@ -168,6 +168,7 @@ def test_a_database_of_the_first_revision_goes_on(database, folder, clock, sql):
     database.close()
     for added in ("server DROP COLUMN hidden_media", "allocation DROP COLUMN host"):
         sql(f"ALTER TABLE {added}")
+    sql("DROP TABLE registered")
     sql("UPDATE alembic_version SET version_num = '0001'")
     later = store.open_store(folder, clock)
     assert later.servers.server("s9").hidden_media == ()

@@ -1,0 +1,73 @@
+"""What operators tell of things that sites hold for us, and what is remembered of them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+
+from provisioner.errors import ErrorCode, InputError
+from provisioner.operations.desk import Operator
+from provisioner.operations.desk_records import refuse_held
+from provisioner.ports.clock import Clock
+from provisioner.ports.journal import Audit
+from provisioner.ports.registered import Registered, RegisteredRow
+from provisioner.store.waiting import stored
+from provisioner.units import SiteName
+
+
+@dataclass(slots=True)
+class Register:
+    """Implements the desk's part for registrations.
+
+    Attributes:
+        sites: That the service's settings know.
+        held: Why nothing may change now (invariant 16), "" otherwise.
+    """
+
+    rows: Registered
+    audit: Audit
+    clock: Clock
+    sites: frozenset[SiteName]
+    held: str = ""
+
+    async def database_id(self) -> str:
+        """What marks our objects at the sites."""
+        return await stored(self.rows.database_id)
+
+    async def registered(self, site: SiteName) -> tuple[RegisteredRow, ...]:
+        """All of a site, retired ones too, oldest first."""
+        self._known(site)
+        return await stored(self.rows.rows, site)
+
+    async def begin_registered(
+        self, site: SiteName, kind: str, name: str, facts: Mapping[str, str], by: Operator
+    ) -> RegisteredRow:
+        """Note that it is being made."""
+        refuse_held(self.held)
+        self._known(site)
+        begin = partial(self.rows.begin, site, kind, name, facts, now=self.clock.wall())
+        row = await stored(begin)
+        await stored(self.audit.audit, by.who(), "begin registration", f"{site}/{kind}/{name}")
+        return row
+
+    async def settle_registered(
+        self, number: int, outside_id: str, facts: Mapping[str, str], by: Operator
+    ) -> RegisteredRow:
+        """It is there, under this id."""
+        refuse_held(self.held)
+        settle = partial(self.rows.settle, number, outside_id, facts, now=self.clock.wall())
+        row = await stored(settle)
+        subject = f"{row.site}/{row.kind}/{row.name}"
+        await stored(self.audit.audit, by.who(), "register", subject, outside_id)
+        return row
+
+    async def forget_registered(self, number: int, by: Operator) -> None:
+        """It is no more."""
+        refuse_held(self.held)
+        await stored(self.rows.forget, number)
+        await stored(self.audit.audit, by.who(), "forget registration", str(number))
+
+    def _known(self, site: SiteName) -> None:
+        if site not in self.sites:
+            known = ", ".join(sorted(self.sites)) or "none"
+            text = f"site: {site} is not in the service's settings ([[extension.sites]]: {known})"
+            raise InputError(ErrorCode.REGISTRATION_INVALID, text)
