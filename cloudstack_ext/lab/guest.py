@@ -10,10 +10,11 @@ from pathlib import Path
 from cloudstack_ext.contract import Verb
 from cloudstack_ext.lab.controllers import outside_power
 from cloudstack_ext.lab.instances import instance_of
-from cloudstack_ext.lab.management_server import Called, ManagementServer
 from cloudstack_ext.lab.payload import LabInstance, lab_payload
 from cloudstack_ext.lab.site import LabSite
 from cloudstack_ext.lab.tenant import Tenant, make_key
+from cloudstack_ext.management_server.by_hand import ByHand
+from cloudstack_ext.management_server.entry_point import Called
 from cloudstack_ext.power_view import PowerState
 from provisioner.errors import ErrorCode, OperatorError
 from provisioner.lab.canaries import find
@@ -59,7 +60,7 @@ class Guest:
     site: LabSite
     instance: LabInstance
     tenant: Tenant
-    management: ManagementServer
+    management: ByHand
     server: ServerSpec | None = None
     marks: tuple[bytes, ...] = ()
 
@@ -79,7 +80,7 @@ class Guest:
             site=site,
             instance=instance,
             tenant=Tenant(layout=site.rack.layout, instance=instance, key=key),
-            management=ManagementServer(entry=site.entry(), folder=folder / "payloads"),
+            management=ByHand(entry=site.entry(), folder=folder / "payloads"),
         )
 
     def ask(self, verb: Verb, *, wait: int = WAIT) -> Called:

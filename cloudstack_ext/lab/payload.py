@@ -7,15 +7,13 @@ test walks both trees. Pure but for reading the templates.
 
 import base64
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
 from cloudstack_ext.contract import DETAILS, Verb
-
-GSON_ESCAPES = str.maketrans({char: f"\\u{ord(char):04x}" for char in "=<>&'\u2028\u2029"})
-"""Gson writes these as escapes; in JSON they stand inside texts only."""
+from cloudstack_ext.management_server.wire import wire
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,20 +67,6 @@ def template(verb: Verb) -> str:
     """The recording of this verb, as it was recorded."""
     folder = resources.files("cloudstack_ext.lab") / "payloads"
     return (folder / f"{verb}.json").read_text("utf-8")
-
-
-def wire(body: Mapping[str, Any]) -> bytes:
-    """As the management server writes a payload: compact, in one line, without its end."""
-    text = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
-    return text.translate(GSON_ESCAPES).encode("utf-8")
-
-
-def change_nics(payload: bytes, change: Callable[[dict[str, Any]], None]) -> bytes:
-    """The payload with each of its NICs changed."""
-    body = json.loads(payload)
-    for nic in body.get(DETAILS, {}).get("nics", []):
-        change(nic)
-    return wire(body)
 
 
 def _replace(found: dict[str, Any], wanted: Mapping[str, str]) -> None:

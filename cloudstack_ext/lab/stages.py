@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 
 from cloudstack_ext.contract import Verb
 from cloudstack_ext.lab.guest import Guest, eventually, make_guests, must
-from cloudstack_ext.lab.management_server import Called
 from cloudstack_ext.lab.site import DEBIAN, IMAGES, LabSite
+from cloudstack_ext.management_server.entry_point import Called
 from cloudstack_ext.power_view import PowerState
 from provisioner.lab.canaries import canaries
 from provisioner.lab.layout import BLOBS_PORT as BLOBS

@@ -11,8 +11,8 @@ import pytest
 import uvicorn
 
 from cloudstack_ext.contract import Verb, failed
-from cloudstack_ext.lab.management_server import ManagementServer
 from cloudstack_ext.lab.payload import LabInstance, lab_payload
+from cloudstack_ext.management_server.by_hand import ByHand
 from cloudstack_ext.power_view import PowerState
 from cloudstack_ext.verbs import answer
 from provisioner.adapters.clock import SystemClock
@@ -95,7 +95,7 @@ def service(rig):
 @pytest.fixture
 def management(rig, monkeypatch):
     monkeypatch.setenv("RACKWRIGHT_ENTRY_CONFIG", str(rig.config))
-    return ManagementServer(entry=[os.fspath(ENTRY)], folder=rig.folder / "extensions" / "recorder")
+    return ByHand(entry=[os.fspath(ENTRY)], folder=rig.folder / "extensions" / "recorder")
 
 
 def instance(number=1):
@@ -222,58 +222,3 @@ def test_a_uid_that_speaks_for_no_site_is_refused(service, management):
     called = management.call("create", lab_payload(Verb.CREATE, instance()), 1800)
     assert "PERMISSION" in called.failure
     assert machines.calls == []
-
-
-# --- the management server itself -----------------------------------------------------------------
-def _program(rig, text):
-    path = rig.folder / "program"
-    path.write_text(f"#!/bin/bash\n{text}\n")
-    path.chmod(0o755)
-    return ManagementServer(entry=[str(path)], folder=rig.folder / "extensions")
-
-
-def test_what_hangs_is_killed_at_the_end_of_its_wait_and_its_output_dropped(rig):
-    began = time.monotonic()
-    called = _program(rig, 'trap "" TERM; echo "$2"; exec sleep 60').call("create", b"{}", 1)
-    assert time.monotonic() - began < 5
-    assert (called.exit, called.output, called.failure) == (None, "", "Timeout")
-    assert 1.0 <= called.seconds < 3.0
-
-
-def test_both_outputs_come_as_one_text(rig):
-    called = _program(rig, "echo out; echo err >&2; exit 3").call("reboot", b"{}", 5)
-    assert called.failure == "Exit code: 3, Output: out\nerr"
-
-
-@pytest.mark.parametrize(
-    ("said", "state"),
-    [
-        ("PowerOn", PowerState.ON),
-        ('{"power_state":"poweroff"}', PowerState.OFF),
-        ("warn\n{}", PowerState.UNKNOWN),
-        ("", PowerState.UNKNOWN),
-        ("[]", PowerState.UNKNOWN),
-    ],
-)
-def test_status_is_read_as_the_server_reads_it(rig, said, state):
-    called = _program(rig, f"printf '%s' '{said}'").call("status", b"{}", 5)
-    assert called.power_state() is state
-
-
-@pytest.mark.parametrize("said", ["hello", "[]", 'warn\n{"nics":[]}', '{"nics":7}'])
-def test_an_answer_of_prepare_that_cannot_be_read_is_its_failure(rig, said):
-    called = _program(rig, f"printf '%s' '{said}'").call("prepare", b"{}", 5)
-    assert called.failure == "Failed to parse VM"
-
-
-def test_what_prepare_changed_stands_in_the_payloads_after_it(rig):
-    nic = instance().nic_uuid
-    answer_line = f'{{"nics":[{{"nicUuid":"{nic}","mac":"aa:bb:cc:dd:ee:ff","ip":"10.0.0.9"}}]}}'
-    server = _program(rig, f"cat $2 >> {rig.folder}/seen; printf '%s' '{answer_line}'")
-    server.call("prepare", lab_payload(Verb.PREPARE, instance()), 5)
-    (rig.folder / "seen").unlink()
-    server.call("create", lab_payload(Verb.CREATE, instance()), 5)
-    seen = (rig.folder / "seen").read_text()
-    assert '"mac":"aa:bb:cc:dd:ee:ff"' in seen
-    assert '"ip":"10.0.0.9"' in seen
-    assert instance().mac not in seen

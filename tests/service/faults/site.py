@@ -13,8 +13,8 @@ from pathlib import Path
 
 from cloudstack_ext.contract import Verb
 from cloudstack_ext.lab.instances import instance_of
-from cloudstack_ext.lab.management_server import ManagementServer
 from cloudstack_ext.lab.payload import lab_payload
+from cloudstack_ext.management_server.by_hand import ByHand
 from provisioner.cli.service_client import ServiceClient
 from provisioner.ramdisk.record import RamdiskRecord
 from tests.service.entry.rig import ENTRY, code_of, one_object
@@ -72,7 +72,7 @@ class Site:
             authority=self.state / "ca.pem",
             boot_url=f"http://{address()}:8080",
         )
-        self.management = ManagementServer(
+        self.management = ByHand(
             entry=["/usr/bin/env", f"RACKWRIGHT_ENTRY_CONFIG={self.entry_config}", str(ENTRY)],
             folder=folder / "payloads",
         )
@@ -193,7 +193,9 @@ namespace = "fakes"
 
     def without_file(self, verb, path, wait="60"):
         """The entry with this path and wait, whatever they are."""
-        return Answered(self.management._run([*self.management.entry, verb, path, wait], 60))
+        return Answered(
+            self.management.point().door.run([*self.management.entry, verb, path, wait], 60)
+        )
 
     # --- what is remembered ---------------------------------------------------------------------
     def rows(self, query, *values):

@@ -8,7 +8,8 @@ import pytest
 
 from cloudstack_ext.contract import Verb
 from cloudstack_ext.lab.instances import instance_of
-from cloudstack_ext.lab.payload import lab_payload, wire
+from cloudstack_ext.lab.payload import lab_payload
+from cloudstack_ext.management_server.wire import wire
 from provisioner.agent.order import OrderFailedError
 from provisioner.hardware.inventory import Transport
 from provisioner.servers.model import Placement

@@ -10,7 +10,8 @@ import pytest
 
 from cloudstack_ext.contract import DETAILS, Verb
 from cloudstack_ext.lab.instances import instance_of
-from cloudstack_ext.lab.payload import lab_payload, wire
+from cloudstack_ext.lab.payload import lab_payload
+from cloudstack_ext.management_server.wire import wire
 
 pytestmark = pytest.mark.emulated
 

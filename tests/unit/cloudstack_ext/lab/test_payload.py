@@ -5,7 +5,8 @@ from dataclasses import fields
 import pytest
 
 from cloudstack_ext.contract import Verb, parse
-from cloudstack_ext.lab.payload import LabInstance, lab_payload, template, wire
+from cloudstack_ext.lab.payload import LabInstance, lab_payload, template
+from cloudstack_ext.management_server.wire import wire
 from tests.recorded_payloads import DETAILS, SITE, body_of, path_of
 
 NUMBERS = {
