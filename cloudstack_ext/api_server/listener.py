@@ -71,6 +71,7 @@ class Listener(ThreadingHTTPServer):
 
 class _Connection(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # header and body are written apart: 40 ms a call else
     server: Listener
 
     def do_GET(self) -> None:  # the library's name

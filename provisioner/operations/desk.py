@@ -331,9 +331,15 @@ class RegisteredDesk(Protocol):
         ...
 
     async def settle_registered(
-        self, number: int, outside_id: str, facts: Mapping[str, str], by: Operator
+        self,
+        number: int,
+        outside_id: str,
+        facts: Mapping[str, str],
+        by: Operator,
+        *,
+        retired: bool,
     ) -> RegisteredRow:
-        """It is there, under this id.
+        """It is there, under this id; `retired`: for no new user.
 
         Raises:
             InputError: REGISTRATION_ROW.

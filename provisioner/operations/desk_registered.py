@@ -50,14 +50,22 @@ class Register:
         return row
 
     async def settle_registered(
-        self, number: int, outside_id: str, facts: Mapping[str, str], by: Operator
+        self,
+        number: int,
+        outside_id: str,
+        facts: Mapping[str, str],
+        by: Operator,
+        *,
+        retired: bool,
     ) -> RegisteredRow:
         """It is there, under this id."""
         refuse_held(self.held)
-        settle = partial(self.rows.settle, number, outside_id, facts, now=self.clock.wall())
+        now = self.clock.wall()
+        settle = partial(self.rows.settle, number, outside_id, facts, retired=retired, now=now)
         row = await stored(settle)
         subject = f"{row.site}/{row.kind}/{row.name}"
-        await stored(self.audit.audit, by.who(), "register", subject, outside_id)
+        act = "retire registration" if retired else "register"
+        await stored(self.audit.audit, by.who(), act, subject, outside_id)
         return row
 
     async def forget_registered(self, number: int, by: Operator) -> None:

@@ -47,9 +47,15 @@ class Registered(Protocol):
         ...
 
     def settle(
-        self, number: int, outside_id: str, facts: Mapping[str, str], *, now: WallSeconds
+        self,
+        number: int,
+        outside_id: str,
+        facts: Mapping[str, str],
+        *,
+        retired: bool,
+        now: WallSeconds,
     ) -> RegisteredRow:
-        """It is there, under this id, made with these facts.
+        """It is there, under this id, made with these facts; `retired`: for no new user.
 
         Raises:
             InputError: REGISTRATION_ROW: no such row.

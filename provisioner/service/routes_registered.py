@@ -29,10 +29,15 @@ class BeginRegistered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SettleRegistered:
-    """An object that is there."""
+    """An object that is there.
+
+    Attributes:
+        retired: For no new user.
+    """
 
     outside_id: Line
     facts: dict[Word, Fact]
+    retired: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +86,7 @@ def registered_routes(desk: RegisteredDesk) -> tuple[Route, ...]:
     async def settle(asking: Asking) -> RegisteredAnswer:
         told: SettleRegistered = asking.body
         row = await desk.settle_registered(
-            _number(asking), told.outside_id, told.facts, asking.operator
+            _number(asking), told.outside_id, told.facts, asking.operator, retired=told.retired
         )
         return RegisteredAnswer(row=row)
 

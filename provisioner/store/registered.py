@@ -49,11 +49,17 @@ class SqlRegistered:
             return _row(connection, number or 0)
 
     def settle(
-        self, number: int, outside_id: str, facts: Mapping[str, str], *, now: WallSeconds
+        self,
+        number: int,
+        outside_id: str,
+        facts: Mapping[str, str],
+        *,
+        retired: bool,
+        now: WallSeconds,
     ) -> RegisteredRow:
         """It is there, under this id."""
         here = sa.update(REGISTERED).where(REGISTERED.c.number == number)
-        columns = {"outside_id": outside_id, "facts": dict(facts), "at": now}
+        columns = {"outside_id": outside_id, "facts": dict(facts), "retired": retired, "at": now}
         with self._transactions.write() as connection:
             connection.execute(here.values(**columns))
             return _row(connection, number)

@@ -267,7 +267,13 @@ class MemoryDesk:
         return row
 
     async def settle_registered(
-        self, number: int, outside_id: str, facts: Mapping[str, str], by: Operator
+        self,
+        number: int,
+        outside_id: str,
+        facts: Mapping[str, str],
+        by: Operator,
+        *,
+        retired: bool,
     ) -> RegisteredRow:
         """Raises InputError REGISTRATION_ROW."""
         self._change(by, (number, outside_id), dry_run=False)
@@ -277,6 +283,7 @@ class MemoryDesk:
             self.held_outside[number],
             outside_id=outside_id,
             facts=dict(facts),
+            retired=retired,
             at=self.clock.wall(),
         )
         self.held_outside[number] = row

@@ -12,8 +12,10 @@ OURS = ("cloudstack_ext", "provisioner", "offerings")
 PLACES = {
     # a client library: one module
     "sushy": ["provisioner/adapters/bmc_redfish/"],
-    "requests": ["provisioner/adapters/bmc_redfish/line.py"],  # below sushy: the pin is there
-    "urllib3": ["provisioner/adapters/bmc_redfish/line.py"],
+    "cs": ["cloudstack_ext/client.py"],
+    # below sushy and cs: the pin is there, and whether a request was sent
+    "requests": ["provisioner/adapters/bmc_redfish/line.py", "cloudstack_ext/client.py"],
+    "urllib3": ["provisioner/adapters/bmc_redfish/line.py", "cloudstack_ext/client.py"],
     "pyghmi": ["provisioner/adapters/bmc_ipmi_worker.py"],
     "pycdlib": ["provisioner/adapters/nonce_media.py"],
     "dbos": ["provisioner/durable.py"],

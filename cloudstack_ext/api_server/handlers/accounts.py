@@ -53,13 +53,15 @@ def list_domains(call: Call) -> Wire:
 
 
 def list_accounts(call: Call) -> Wire:
-    """ListAccounts."""
-    call.found_if_given("id", call.state.accounts)
+    """listAccounts: the caller's own, with `listall` or `domainid` all that the caller sees."""
+    one = call.found_if_given("id", call.state.accounts)
+    every = call.values.flag("listall") or call.values.text("domainid") or one is not None
     rows = [
         _account(call, each)
         for each in call.state.accounts.values()
         if matches(call.values, {"id": each.id, "name": each.name, "domainid": each.domain})
         and may_see(call.state, call.caller, each)
+        and (every or each.id == call.caller.account)
     ]
     return listing("account", rows, call.values)
 

@@ -19,7 +19,7 @@ def _shape(database):
 def test_what_is_begun_has_no_id_and_what_is_settled_has_one(database):
     row = database.registered.begin(SITE, "offering", "bm", {"pool": "a"}, now=AT)
     assert _shape(database) == [("bm", None, False, {"pool": "a"})]
-    database.registered.settle(row.number, "id-1", {"pool": "b"}, now=LATER)
+    database.registered.settle(row.number, "id-1", {"pool": "b"}, retired=False, now=LATER)
     assert _shape(database) == [("bm", "id-1", False, {"pool": "b"})]
     assert database.registered.rows(SITE)[0].at == LATER
 
@@ -33,9 +33,16 @@ def test_what_never_got_its_id_goes_on_being_made_under_its_number(database):
 
 def test_what_is_made_anew_retires_the_older_row(database):
     row = database.registered.begin(SITE, "offering", "bm", {}, now=AT)
-    database.registered.settle(row.number, "id-1", {}, now=AT)
+    database.registered.settle(row.number, "id-1", {}, retired=False, now=AT)
     database.registered.begin(SITE, "offering", "bm", {}, now=LATER)
     assert _shape(database) == [("bm", "id-1", True, {}), ("bm", None, False, {})]
+
+
+def test_what_is_for_no_new_user_leaves_its_name(database):
+    row = database.registered.begin(SITE, "offering", "bm", {}, now=AT)
+    database.registered.settle(row.number, "id-1", {"pool": "a"}, retired=True, now=AT)
+    assert _shape(database) == [("bm", "id-1", True, {"pool": "a"})]
+    assert database.registered.begin(SITE, "offering", "bm", {}, now=AT).number != row.number
 
 
 def test_sites_and_kinds_do_not_meet(database):
@@ -54,7 +61,7 @@ def test_what_is_forgotten_is_gone_and_twice_is_well(database):
 
 def test_a_row_that_nobody_began_is_refused(database):
     with pytest.raises(InputError, match="REGISTRATION_ROW"):
-        database.registered.settle(99, "id", {}, now=AT)
+        database.registered.settle(99, "id", {}, retired=False, now=AT)
 
 
 def test_the_database_has_one_id(database):
@@ -63,7 +70,7 @@ def test_the_database_has_one_id(database):
 
 def test_no_two_rows_have_one_name_or_one_id(database, sql):
     row = database.registered.begin(SITE, "host", "h", {}, now=AT)
-    database.registered.settle(row.number, "id-1", {}, now=AT)
+    database.registered.settle(row.number, "id-1", {}, retired=False, now=AT)
     columns = "(site, kind, name, outside_id, facts, retired, at)"
     into = f"INSERT INTO registered {columns} VALUES"
     assert "UNIQUE" in sql.refused(f"{into} ('zone1', 'host', 'h', 'id-2', '{{}}', 0, 1.0)")

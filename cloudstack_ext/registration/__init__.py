@@ -1,0 +1,1 @@
+"""What is registered with CloudStack: wanted, found and remembered -> plan -> apply."""

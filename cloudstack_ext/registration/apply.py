@@ -1,0 +1,236 @@
+"""Walking a plan. Cut off at any call, the next plan finds what was made and goes on from there.
+
+Before something is made our memory says so; after it, it has the id. A making whose answer was
+lost is looked up by its mark, never sent again by the same walk.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, Final
+
+from cloudstack_ext.parameters import Answer
+from cloudstack_ext.registration.calls import Call, calls
+from cloudstack_ext.registration.memory import Memory
+from cloudstack_ext.registration.model import Act, Kind, Remembered, Step, Wish, mark_of
+from cloudstack_ext.registration.reading import CHECK_INTERVAL, Api, read_things
+from cloudstack_ext.registration.survey import Survey
+from provisioner.errors import (
+    ConflictError,
+    ErrorCode,
+    OperatorError,
+    TransientError,
+)
+from provisioner.ports.clock import Clock
+from provisioner.units import Seconds
+
+LOOKED_UP_AFTER_S: Final = (1.0, 2.0, 4.0, 8.0)
+"""A command whose answer was lost may still be at work."""
+CHECK_EVERY_S: Final = 300.0
+"""CloudStack's own default between two checks of the extensions' paths."""
+CHECK_LATENESS_S: Final = 60.0
+POLL_S: Final = Seconds(5.0)
+MAINTENANCE_WITHIN_S: Final = 300.0
+"""An empty host was seen in maintenance after 8 s."""
+MAINTAINED: Final = "Maintenance"
+
+Say = Callable[[str], None]
+
+
+async def apply(survey: Survey, api: Api, memory: Memory, clock: Clock, say: Say) -> None:
+    """Do what the plan says, step by step.
+
+    Raises:
+        ConflictError: REGISTRATION_REFUSED: the plan has refusals; nothing was done.
+        TransientError: REGISTRATION_PATH, CLOUDSTACK_SILENT and the client's others: apply again.
+        RackwrightError: As the client and the service raise.
+    """
+    if survey.plan.refusals:
+        raise ConflictError(ErrorCode.REGISTRATION_REFUSED, "; ".join(survey.plan.refusals))
+    walk = Walk(survey=survey, api=api, memory=memory, clock=clock, say=say)
+    for step in survey.plan.steps:
+        await walk.step(step)
+
+
+@dataclass(slots=True, kw_only=True)
+class Walk:
+    """One walk of one plan."""
+
+    survey: Survey
+    api: Api
+    memory: Memory
+    clock: Clock
+    say: Say
+    rows: dict[int, Remembered] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Rows by their numbers."""
+        self.rows = {row.number: row for row in self.survey.memory}
+
+    async def step(self, step: Step) -> None:
+        """One object, one act."""
+        self.say(f"{step.kind} {step.name}: {step.act}")
+        acts: Mapping[Act, Callable[[Step], Awaitable[None]]] = {
+            Act.MAKE: self._make,
+            Act.REPLACE: self._make,
+            Act.TAKE_OVER: self._take_over,
+            Act.CHANGE: self._change,
+            Act.WAIT: self._wait_for_path,
+            Act.RETIRE: self._retire,
+            Act.REMOVE: partial(remove, self),
+            Act.REMEMBER: self._remember,
+            Act.FORGET: self._forget,
+        }
+        await acts[step.act](step)
+
+    async def _make(self, step: Step) -> None:
+        assert step.wish is not None
+        number = await self.memory.begin(step.kind, step.name, step.wish.facts)
+        (call,) = calls(step, self.survey.ids)
+        try:
+            made = await self.api.call(call.command, call.parameters)
+            identifier = _id_in(made, call)
+        except TransientError as error:
+            if error.code is not ErrorCode.CLOUDSTACK_SILENT:
+                raise
+            identifier = await self._looked_up(step.wish, error)
+        await self._settled(number, step, identifier)
+
+    async def _looked_up(self, wish: Wish, lost: TransientError) -> str:
+        """The id of what was made although its answer was lost."""
+        mark = mark_of(self.survey.ids.database, wish.kind, wish.name)
+        known = {row.id for row in self.rows.values()}
+        for wait in LOOKED_UP_AFTER_S:
+            await self.clock.sleep(Seconds(wait))
+            found = [
+                thing
+                for thing in await read_things(self.api, wish.kind)
+                if thing.mark == mark
+                and thing.id not in known
+                and thing.owner in {"", self.survey.places.account}
+            ]
+            if found:
+                return found[0].id
+        text = f"{lost.brief}; nothing bears its mark yet: apply again"
+        raise TransientError(lost.code, text, lost.detail) from lost
+
+    async def _take_over(self, step: Step) -> None:
+        assert step.wish is not None
+        assert step.id is not None
+        number = step.row or await self.memory.begin(step.kind, step.name, step.wish.facts)
+        if step.thing is not None and not step.thing.mark:
+            # without its mark it could not be found again: the mark comes first
+            await self._call_all(step)
+            await self._settled(number, step, step.id)
+            return
+        await self._settled(number, step, step.id)
+        await self._call_all(step)
+
+    async def _settled(self, number: int, step: Step, identifier: str) -> None:
+        assert step.wish is not None
+        await self.memory.settle(number, identifier, step.wish.facts)
+        if step.kind is Kind.EXTENSION:
+            self.survey = replace(self.survey, ids=replace(self.survey.ids, extension=identifier))
+        if step.kind is Kind.CLUSTER:
+            self.survey = replace(self.survey, ids=replace(self.survey.ids, cluster=identifier))
+        self.say(f"{step.kind} {step.name}: is {identifier}")
+
+    async def _call_all(self, step: Step) -> None:
+        for call in calls(step, self.survey.ids):
+            await self.api.call(call.command, call.parameters)
+
+    async def _remember(self, step: Step) -> None:
+        """Where the facts are others than those that we hold."""
+        assert step.wish is not None
+        row = self.rows.get(step.row or 0)
+        if row is not None and row.facts == step.wish.facts:
+            return
+        number = step.row or await self.memory.begin(step.kind, step.name, step.wish.facts)
+        await self.memory.settle(number, step.id or step.name, step.wish.facts)
+
+    async def _change(self, step: Step) -> None:
+        await self._call_all(step)
+        await self._remember(step)
+
+    async def _retire(self, step: Step) -> None:
+        await self._call_all(step)
+        row = next((row for row in self.rows.values() if row.id == step.id), None)
+        if row is not None:
+            await self.memory.settle(row.number, step.id or "", row.facts, retired=True)
+
+    async def _forget(self, step: Step) -> None:
+        if step.row is not None:
+            await self.memory.forget(step.row)
+
+    async def _wait_for_path(self, _step: Step) -> None:
+        """Until the path is called ready by a check that was made after the extension was.
+
+        A missing file is called ready at first: CloudStack looks only at its next check.
+        """
+        extension = self.survey.ids.extension
+        interval = _seconds(self.survey.found.settings.get(CHECK_INTERVAL)) or CHECK_EVERY_S
+        rows = await self.memory.rows()
+        made = max((row.at for row in rows if row.id == extension), default=self.clock.wall())
+        checked = made + interval
+        until = max(checked, self.clock.wall()) + interval + CHECK_LATENESS_S
+        while self.clock.wall() < until:
+            if self.clock.wall() >= checked and await self._path_ready(extension):
+                return
+            await self.clock.sleep(Seconds(min(POLL_S, max(1.0, until - self.clock.wall()))))
+        text = (
+            "the extension's path is not ready after two checks: its entry is missing, differs or"
+            " cannot be run on a management server"
+        )
+        raise TransientError(ErrorCode.REGISTRATION_PATH, text)
+
+    async def _path_ready(self, extension: str) -> bool:
+        rows = await self.api.every("listExtensions", "extension", {"id": extension})
+        return len(rows) == 1 and bool(rows[0].get("pathready"))
+
+
+async def remove(walk: Walk, step: Step) -> None:
+    """Delete one object, and forget it; a host goes through maintenance first, never forced."""
+    for call in calls(step, walk.survey.ids):
+        if call.command == "prepareHostForMaintenance":
+            await _maintain(walk, step)
+        else:
+            await walk.api.call(call.command, call.parameters)
+    if step.row is not None:
+        await walk.memory.forget(step.row)
+
+
+async def _maintain(walk: Walk, step: Step) -> None:
+    """The job ends long before the host is there."""
+    until = walk.clock.wall() + MAINTENANCE_WITHIN_S
+    state = await _host_state(walk.api, step)
+    if state == "Enabled":
+        await walk.api.call("prepareHostForMaintenance", {"id": step.id or ""})
+        state = await _host_state(walk.api, step)
+    while state != MAINTAINED:
+        if walk.clock.wall() >= until or state.startswith("Error"):
+            text = f"host {step.name} does not come into maintenance: it is {state}"
+            raise OperatorError(ErrorCode.CLOUDSTACK_REFUSED, text)
+        await walk.clock.sleep(POLL_S)
+        state = await _host_state(walk.api, step)
+
+
+async def _host_state(api: Api, step: Step) -> str:
+    rows = await api.every("listHosts", "host", {"id": step.id or ""})
+    return str(rows[0].get("resourcestate", "")) if rows else "gone"
+
+
+def _id_in(answer: Answer, call: Call) -> str:
+    """Some commands answer a list of one, others the object."""
+    found: Any = answer.get(call.key)
+    one = found[0] if isinstance(found, list) and found else found
+    if not isinstance(one, Mapping) or not one.get("id"):
+        text = f"{call.command} answered without the {call.key} that it made"
+        raise OperatorError(ErrorCode.CLOUDSTACK_NONSENSE, text)
+    return str(one["id"])
+
+
+def _seconds(text: str | None) -> float:
+    try:
+        return float(text or 0)
+    except ValueError:
+        return 0.0

@@ -1,0 +1,192 @@
+"""Asking CloudStack for all that a plan looks at. Lists come whole, or nothing is decided."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from cloudstack_ext.parameters import Answer, Parameters
+from cloudstack_ext.registration import found as parse
+from cloudstack_ext.registration.found import Found, Instance
+from cloudstack_ext.registration.model import Kind, Thing
+from cloudstack_ext.registration.places import Places, find_places
+from cloudstack_ext.registration.settings import SettingName
+from cloudstack_ext.registration.wanted import Wanted
+from provisioner.errors import ErrorCode, InputError
+
+Row = Mapping[str, Any]
+
+CHECK_INTERVAL: Final = "extension.path.state.check.interval"
+HYPERVISOR: Final = "External"
+NEEDED_TO_LOOK: Final = (
+    "listAccounts",
+    "listClusters",
+    "listConfigurations",
+    "listCustomActions",
+    "listDomains",
+    "listExtensions",
+    "listHosts",
+    "listOsTypes",
+    "listPods",
+    "listServiceOfferings",
+    "listTemplates",
+    "listVirtualMachines",
+    "listZones",
+    "queryAsyncJobResult",
+)
+
+
+class Api(Protocol):
+    """What a registration needs of the client."""
+
+    async def call(self, command: str, parameters: Parameters | None = None) -> Answer:
+        """The answer of one command, that of a job its result."""
+        ...
+
+    async def every(
+        self, command: str, of: str, parameters: Parameters | None = None
+    ) -> tuple[Answer, ...]:
+        """All rows of a list command."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listing:
+    """How the objects of one kind are listed.
+
+    Attributes:
+        parameters: Of each asking; every object is in the answer of one of them.
+    """
+
+    command: str
+    key: str
+    parameters: tuple[Parameters, ...]
+
+
+LISTINGS: Final[Mapping[Kind, Listing]] = {
+    Kind.EXTENSION: Listing(
+        command="listExtensions", key="extension", parameters=({"details": "resource,external"},)
+    ),
+    Kind.HOST: Listing(command="listHosts", key="host", parameters=({"hypervisor": HYPERVISOR},)),
+    Kind.TEMPLATE: Listing(
+        command="listTemplates",
+        key="template",
+        parameters=({"templatefilter": "all", "listall": True, "hypervisor": HYPERVISOR},),
+    ),
+    Kind.OFFERING: Listing(
+        command="listServiceOfferings",
+        key="serviceoffering",
+        parameters=({"state": "Active"}, {"state": "Inactive"}),
+    ),
+}
+
+
+async def allowed_commands(api: Api) -> frozenset[str]:
+    """What the key may call.
+
+    Raises:
+        InputError: CLOUDSTACK_RIGHTS: not even look; all missing rules are named.
+    """
+    answer = await api.call("listApis")
+    allowed = frozenset(str(row["name"]) for row in answer.get("api", ()))
+    refuse_missing(NEEDED_TO_LOOK, allowed)
+    return allowed
+
+
+def refuse_missing(needed: Sequence[str], allowed: frozenset[str]) -> None:
+    """Raises InputError CLOUDSTACK_RIGHTS, which names every rule to add."""
+    missing = sorted(set(needed) - allowed)
+    if missing:
+        text = "not there or not allowed for this key; add to its role the rules " + ", ".join(
+            missing
+        )
+        raise InputError(ErrorCode.CLOUDSTACK_RIGHTS, text)
+
+
+async def read_places(api: Api, wanted: Wanted) -> tuple[Places | None, tuple[str, ...]]:
+    """Ids of zone, pod, systems and domains, or every reason why they are not known."""
+    return find_places(
+        wanted,
+        zones=await api.every("listZones", "zone"),
+        pods=await api.every("listPods", "pod"),
+        systems=await api.every("listOsTypes", "ostype"),
+        domains=await api.every("listDomains", "domain", {"listall": True}),
+        accounts=await api.every("listAccounts", "account"),
+    )
+
+
+async def read_things(api: Api, kind: Kind) -> tuple[Thing, ...]:
+    """All objects of one kind, ours and others'."""
+    if kind in LISTINGS and kind is not Kind.EXTENSION:
+        return tuple(map(parse.PARSERS[kind], await _rows(api, kind)))
+    extensions = await _rows(api, Kind.EXTENSION)
+    if kind is Kind.EXTENSION:
+        return tuple(map(parse.extension, extensions))
+    if kind is Kind.CLUSTER:
+        return parse.clusters(await api.every("listClusters", "cluster"), extensions)
+    return await _actions(api, [str(row["id"]) for row in extensions])
+
+
+async def read_found(api: Api, commands: frozenset[str], zone: str, extension: str) -> Found:
+    """Everything, in some ten calls, however many objects there are.
+
+    Args:
+        api: Of the key that acts.
+        commands: That the key may call.
+        zone: Its id: templates of others are none of our business.
+        extension: Its name: actions and instances of other extensions likewise.
+    """
+    extensions = await _rows(api, Kind.EXTENSION)
+    clusters = parse.clusters(await api.every("listClusters", "cluster"), extensions)
+    things = [*map(parse.extension, extensions), *clusters]
+    for kind in (Kind.HOST, Kind.TEMPLATE, Kind.OFFERING):
+        things += map(parse.PARSERS[kind], await _rows(api, kind))
+    ids = [str(row["id"]) for row in extensions if row.get("name") == extension]
+    things += await _actions(api, ids)
+    return Found(
+        things=tuple(thing for thing in things if _in_zone(thing, zone)),
+        instances=await read_instances(api, ids),
+        commands=commands,
+        settings=await read_settings(api),
+        paths_ready={str(row["id"]): bool(row.get("pathready")) for row in extensions},
+    )
+
+
+async def read_instances(api: Api, extensions: Sequence[str]) -> tuple[Instance, ...]:
+    """Of these extensions, hidden ones and those of projects too: a union of two whole lists."""
+    found: dict[str, Instance] = {}
+    for extension in extensions:
+        for more in ({}, {"displayvm": False}):
+            asked: Parameters = {"listall": True, "projectid": "-1", "extensionid": extension}
+            rows = await api.every("listVirtualMachines", "virtualmachine", {**asked, **more})
+            found |= {str(row["id"]): parse.instance(row) for row in rows}
+    return tuple(found.values())
+
+
+async def read_settings(api: Api) -> Mapping[str, str | None]:
+    """Those that are advised upon, and how often paths are checked."""
+    rows = await api.every("listConfigurations", "configuration")
+    wanted = {*(name.value for name in SettingName), CHECK_INTERVAL}
+    return {str(row["name"]): row.get("value") for row in rows if row["name"] in wanted}
+
+
+async def _rows(api: Api, kind: Kind) -> tuple[Answer, ...]:
+    listing = LISTINGS[kind]
+    asked = [await api.every(listing.command, listing.key, each) for each in listing.parameters]
+    return tuple(row for rows in asked for row in rows)
+
+
+async def _actions(api: Api, extensions: Sequence[str]) -> tuple[Thing, ...]:
+    """Names are unique within an extension only, so each is asked of its own."""
+    rows = [
+        row
+        for extension in extensions
+        for row in await api.every(
+            "listCustomActions", "extensioncustomaction", {"extensionid": extension}
+        )
+    ]
+    return tuple(map(parse.action, rows))
+
+
+def _in_zone(thing: Thing, zone: str) -> bool:
+    """A template of several zones is listed once a zone."""
+    return thing.kind is not Kind.TEMPLATE or thing.fields["zoneid"] in {zone, ""}

@@ -1,0 +1,66 @@
+"""Everything that is known before a registration is planned, and the plan made of it."""
+
+from dataclasses import dataclass
+
+from cloudstack_ext.registration.calls import Ids, commands
+from cloudstack_ext.registration.found import Found
+from cloudstack_ext.registration.model import LATER, Plan, Remembered
+from cloudstack_ext.registration.places import Places
+from cloudstack_ext.registration.plan import extension_and_cluster, make_plan
+from cloudstack_ext.registration.reading import (
+    Api,
+    allowed_commands,
+    read_found,
+    read_places,
+    refuse_missing,
+)
+from cloudstack_ext.registration.wanted import Wanted
+from cloudstack_ext.registration.wishes import wishes
+from provisioner.errors import ConflictError, ErrorCode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Survey:
+    """What was seen at one moment.
+
+    Attributes:
+        memory: All rows of the site.
+        ids: For the calls of the plan's steps.
+    """
+
+    wanted: Wanted
+    places: Places
+    found: Found
+    memory: tuple[Remembered, ...]
+    ids: Ids
+    plan: Plan
+
+
+async def survey(
+    api: Api, wanted: Wanted, memory: tuple[Remembered, ...], *, database: str
+) -> Survey:
+    """Look, and plan; nothing is changed.
+
+    Raises:
+        InputError: CLOUDSTACK_KEY; CLOUDSTACK_RIGHTS: with every rule that looking or the
+            plan's own commands lack.
+        ConflictError: REGISTRATION_REFUSED: what the file names is not there, or ambiguous.
+        RackwrightError: As the client raises.
+    """
+    allowed = await allowed_commands(api)
+    places, problems = await read_places(api, wanted)
+    if places is None:
+        raise ConflictError(ErrorCode.REGISTRATION_REFUSED, "; ".join(problems))
+    found = await read_found(api, allowed, places.zone, wanted.extension.name)
+    extension, cluster = extension_and_cluster(memory, found, database=database)
+    wished = wishes(wanted, places, extension=extension, cluster=cluster)
+    plan = make_plan(wished, found, memory, database=database, account=places.account)
+    ids = Ids(
+        database=database,
+        zone=places.zone,
+        pod=places.pod,
+        extension="" if extension == LATER else extension,
+        cluster="" if cluster == LATER else cluster,
+    )
+    refuse_missing(commands(plan.steps, ids), allowed)
+    return Survey(wanted=wanted, places=places, found=found, memory=memory, ids=ids, plan=plan)
