@@ -18,21 +18,39 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """What came of asking the extension; the output is shown where CloudStack shows it."""
+    """What came of asking the extension.
+
+    Attributes:
+        output: What it printed; of a failure what CloudStack makes of it, as
+            "Exit code: 1, Output: no such server" or "Timeout".
+    """
 
     success: bool = True
     output: str = ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask:
+    """What the extension is asked to do.
+
+    Attributes:
+        action: "deploy" (prepare and create, with all that follows when one fails), "start",
+            "stop", "reboot", "delete", or a custom action's name.
+        parameters: Of a custom action.
+        timeout_s: Of a custom action; None: the settings say.
+    """
+
+    action: str
+    instance: Instance
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    timeout_s: int | None = None
+
+
 class ExtensionPort(Protocol):
     """Whatever plays the extension of an instance's host."""
 
-    def perform(self, action: str, instance: Instance, parameters: Mapping[str, str]) -> Reply:
-        """Do it and wait for its end; called without the lock, from a thread of its own.
-
-        `action` is "deploy" (prepare and create with all retries), "start", "stop", "reboot",
-        "delete", or a custom action's name.
-        """
+    def perform(self, ask: Ask) -> Reply:
+        """Do it and wait for its end; called without the lock, from a thread of its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,19 +99,19 @@ class Work:
     """What an asynchronous command will do.
 
     Attributes:
-        finish: Makes the result, under the lock, once the extension (if it is asked) has
-            answered; a RefusalError is the job's failure.
+        finish: Makes the result, under the lock, from the extension's replies, as many as it was
+            asked until one failed; a RefusalError is the job's failure.
         kind, entity: As a job has them.
         answer: What the call itself answers beside `jobid`.
-        ask: Action, instance and parameters for the extension; None: it is not asked.
+        asks: What the extension is asked, one after the other; (): it is not.
     """
 
-    finish: Callable[[Reply], Wire]
+    finish: Callable[[tuple[Reply, ...]], Wire]
     kind: str | None = None
     entity: str | None = None
     stamped: str | None = None
     answer: Wire = field(default_factory=dict)
-    ask: tuple[str, Instance, Mapping[str, str]] | None = None
+    asks: tuple[Ask, ...] = ()
 
 
 Handler = Callable[[Call], Wire | Work]

@@ -114,30 +114,35 @@ class Dispatch:
             },
             server=(server.id, server.name),
             created=call.now,
+            by_root=call.root,
             kind=work.kind,
             entity=work.entity,
             stamped=work.stamped,
         )
         self.state.jobs[job.id] = job
         end = partial(self._end, job, work, fault if fault and fault.kind in JOB_FAULTS else None)
-        if work.ask is None or self.extension is None:
-            end(Reply())
+        if not work.asks or self.extension is None:
+            end(tuple(Reply() for _ in work.asks))
         else:
             ask = partial(self._ask, self.extension, work, end)
             threading.Thread(target=ask, name=f"job-{job.id}", daemon=True).start()
         return job
 
-    def _ask(self, extension: ExtensionPort, work: Work, end: Callable[[Reply], None]) -> None:
-        if work.ask is None:
-            return
-        reply = extension.perform(*work.ask)
+    def _ask(
+        self, extension: ExtensionPort, work: Work, end: Callable[[tuple[Reply, ...]], None]
+    ) -> None:
+        replies: list[Reply] = []
+        for ask in work.asks:
+            replies.append(extension.perform(ask))
+            if not replies[-1].success:
+                break
         with self.state.lock:
-            end(reply)
+            end(tuple(replies))
 
-    def _end(self, job: Job, work: Work, fault: Fault | None, reply: Reply) -> None:
+    def _end(self, job: Job, work: Work, fault: Fault | None, replies: tuple[Reply, ...]) -> None:
         until = max(self.now(), job.created + self.settings.job_s)
         try:
-            job.done(work.finish(reply), until)
+            job.done(work.finish(replies), until)
         except refusals.RefusalError as refusal:
             job.failed(refusal, until)
         if fault is None:

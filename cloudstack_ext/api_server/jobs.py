@@ -32,6 +32,7 @@ CLASSES: Mapping[str, str] = {
 }
 """`cmd`, below org.apache.cloudstack.api.command; a caller learns nothing else from it."""
 _PACKAGE = "org.apache.cloudstack.api.command"
+_OF_USERS, _OF_ADMINS = "user.vm.", "admin.vm."
 _ACTIONS = "org.apache.cloudstack.framework.extensions.api.RunCustomActionCmd"
 
 
@@ -42,6 +43,7 @@ class Job:
     Attributes:
         caller: `accountid`, `account`, `domainid`, `domainpath`, `userid`.
         server: Id and name of the management server that runs it.
+        by_root: Whether a root admin began it: some commands have another class then.
         kind, entity: What it is about; "None" and None where that is not made yet.
         stamped: The key of the result that gets `jobid` and `jobstatus`; None: none does.
         until: When it ends; None while it runs, for ever if it was told so.
@@ -53,6 +55,7 @@ class Job:
     caller: Mapping[str, str]
     server: tuple[str, str]
     created: float
+    by_root: bool = False
     kind: str | None = None
     entity: str | None = None
     stamped: str | None = None
@@ -86,7 +89,7 @@ class Job:
         about = {"jobinstancetype": self.kind, "jobinstanceid": self.entity}
         return {
             **self.caller,
-            "cmd": _class_of(self.command),
+            "cmd": self._class(),
             "jobprocstatus": 0,
             "jobresultcode": self.code if ended else 0,
             **(self._result() if ended else {}),
@@ -97,6 +100,14 @@ class Job:
             "jobstatus": int(status),
         }
 
+    def _class(self) -> str:
+        if self.command == "runCustomAction":
+            return _ACTIONS
+        name = CLASSES[self.command]
+        if self.by_root and name.startswith(_OF_USERS):
+            name = f"{name.replace(_OF_USERS, _OF_ADMINS)}ByAdmin"
+        return f"{_PACKAGE}.{name}"
+
     def _result(self) -> dict[str, Any]:
         if self.result is None:
             return {}
@@ -105,9 +116,3 @@ class Job:
             mark = {"jobid": self.id, "jobstatus": int(JobStatus.PENDING)}
             result[self.stamped] = {**result[self.stamped], **mark}
         return {"jobresulttype": "object", "jobresult": result}
-
-
-def _class_of(command: str) -> str:
-    if command == "runCustomAction":
-        return _ACTIONS
-    return f"{_PACKAGE}.{CLASSES[command]}"

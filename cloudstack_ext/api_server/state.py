@@ -33,6 +33,8 @@ class State:
         lock: Held while a call is answered; tests take it while they change something under a
             running server.
         registrations: By the cluster's id: a cluster belongs to one extension at most.
+        keypairs: Public keys by the name of the pair.
+        limits: Of each account, by resource as error texts name it.
         numbers: The last number given of each kind, as a database counts its rows.
         started: Seconds since 1970; the checks of paths are counted from here.
         path_rounds: How many checks of the paths there were.
@@ -60,6 +62,8 @@ class State:
     instances: dict[str, Instance] = field(default_factory=dict)
     annotations: dict[str, Annotation] = field(default_factory=dict)
     jobs: dict[str, Job] = field(default_factory=dict)
+    keypairs: dict[str, str] = field(default_factory=dict)
+    limits: dict[str, int] = field(default_factory=lambda: {"cpu": 40, "gpu": 20})
     numbers: dict[str, int] = field(default_factory=dict)
     started: float = 0.0
     path_rounds: int = 0

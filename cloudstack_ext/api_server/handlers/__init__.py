@@ -6,16 +6,22 @@ from types import MappingProxyType
 from cloudstack_ext.api_server.call import Handler
 from cloudstack_ext.api_server.handlers import (
     accounts,
+    annotations,
     apis,
     clusters,
     configuration,
     custom_actions,
+    deploy,
     extensions,
     hosts,
+    instance_jobs,
+    instances,
     jobs,
     offerings,
     places,
+    projects,
     roles,
+    run_action,
     templates,
 )
 
@@ -33,5 +39,11 @@ HANDLERS: Mapping[str, Handler] = MappingProxyType(
         **roles.COMMANDS,
         **accounts.COMMANDS,
         **jobs.COMMANDS,
+        **deploy.COMMANDS,
+        **instances.COMMANDS,
+        **instance_jobs.COMMANDS,
+        **run_action.COMMANDS,
+        **annotations.COMMANDS,
+        **projects.COMMANDS,
     }
 )

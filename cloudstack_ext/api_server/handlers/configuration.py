@@ -18,7 +18,8 @@ def list_(call: Call) -> Wire:
     rows = [
         _view(each)
         for each in sorted(call.state.settings.values(), key=lambda each: each.name)
-        if part in each.name.lower() and has_keyword(call.values, each.name, each.description)
+        if part in each.name.lower()
+        and has_keyword(call.values, each.name, each.value, each.description)
     ]
     return listing("configuration", rows, call.values)
 

@@ -31,7 +31,7 @@ def create(call: Call) -> Wire:
         id=new_id(),
         name=name,
         path=path,
-        prepare=bool(call.values.flag("orchestratorrequirespreparevm")),
+        prepare=call.values.flag("orchestratorrequirespreparevm"),
         created=call.now,
         description=call.values.text("description"),
         state=ExtensionState(call.values.text("state") or ExtensionState.ENABLED),

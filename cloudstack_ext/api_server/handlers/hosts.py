@@ -21,6 +21,7 @@ from cloudstack_ext.api_server.wire import (
 )
 
 _KIND = "Host"
+_UP = "Up"
 _ASKED = {"Enable": ResourceState.ENABLED, "Disable": ResourceState.DISABLED}
 _EVENTS = (
     "ShutdownRequested; AgentConnected; Remove; PingTimeout; AgentDisconnected;"
@@ -69,6 +70,7 @@ def add(call: Call) -> Wire:
         tags=tuple(sorted(values.words("hosttags") or ())),
         details=values.map("externaldetails") or {},
         connected=call.state.extensions[registration.extension].path_ready,
+        number=call.state.next_number("host"),
     )
     call.state.hosts[host.id] = host
     return {"count": 1, "host": [_view(call, host)]}
@@ -171,7 +173,7 @@ def _is_wanted(call: Call, host: Host) -> bool:
         "podid": cluster.pod,
         "hypervisor": cluster.hypervisor,
         "resourcestate": host.state.value,
-        "state": "Up",
+        "state": host.agent,
         "type": "Routing",
     }
     return matches(call.values, texts) and has_keyword(call.values, host.name)
@@ -200,12 +202,17 @@ def _unregistered(call: Call, cluster: Cluster, label: str) -> str:
 def _view(call: Call, host: Host) -> Wire:
     cluster = call.state.clusters[host.cluster]
     server = next(iter(call.state.servers.values()))
+    managed = (
+        {"managementserverid": server.id, "managementservername": server.name}
+        if host.agent == _UP
+        else {}
+    )
     tags = ",".join(host.tags)
     tagged = {"hosttags": tags, "explicithosttags": tags, "istagarule": False} if tags else {}
     return {
         "id": host.id,
         "name": host.name,
-        "state": "Up",
+        "state": host.agent,
         "type": "Routing",
         "ipaddress": EXTERNAL,
         "zoneid": cluster.zone,
@@ -217,8 +224,7 @@ def _view(call: Call, host: Host) -> Wire:
         **_CAPACITY,
         "capabilities": "hvm",
         "lastpinged": stamp(call.now),
-        "managementserverid": server.id,
-        "managementservername": server.name,
+        **managed,
         "clusterid": cluster.id,
         "clustername": cluster.name,
         "clustertype": "CloudManaged",

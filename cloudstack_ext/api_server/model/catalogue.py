@@ -26,13 +26,14 @@ class Extension:
     Attributes:
         path: Of its entry, below the folder of all extensions.
         path_ready: As found by the last check.
+        prepare: Whether the verb is called; None: it was never said, and it is not.
         details: None was given: then answers have no `details`.
     """
 
     id: str
     name: str
     path: str
-    prepare: bool
+    prepare: bool | None
     created: float
     description: str | None = None
     path_ready: bool = True

@@ -22,26 +22,34 @@ class Network:
 
     Attributes:
         user_data: Whether it has a service that takes user data and keys to an instance.
-        addresses: The part of an address before its last number, "203.0.113."; None: no DHCP.
+        kind: "Shared", "Isolated" or "L2".
+        gateway, netmask: None: it has no addresses, as L2 networks have not.
     """
 
     id: str
     name: str
     vlan: int
     user_data: bool = True
-    addresses: str | None = "203.0.113."
     kind: str = "Shared"
+    gateway: str | None = "203.0.113.1"
+    netmask: str | None = "255.255.255.128"
 
 
 @dataclass(slots=True, kw_only=True)
 class Nic:
-    """Attributes: number: `deviceid`; 0 is the default one."""
+    """One NIC.
+
+    Attributes:
+        number: `deviceid`; 0 is the default one.
+        reserved: False after a stop, where the network gives its VLAN up meanwhile.
+    """
 
     id: str
     network: str
     mac: str
     number: int
     address: str | None = None
+    reserved: bool = True
 
 
 @dataclass(slots=True, kw_only=True)
@@ -51,9 +59,10 @@ class Instance:
     Attributes:
         number: As in the database; its name has it.
         internal_name: `instancename`, what the extension is told.
+        user: Who deployed it; stays when the account changes.
         host, last_host: Of now, and of the last time that it ran.
         removed: Expunged: its id answers with an empty list.
-        deploy_pending: Detail `deployvm`: the next start is a create.
+        details: As stored: with the prefix, and with those that users do not see.
     """
 
     id: str
@@ -74,10 +83,9 @@ class Instance:
     nics: list[Nic] = field(default_factory=list)
     details: dict[str, str] = field(default_factory=dict)
     user_data: str | None = None
-    keypair: str | None = None
     shown: bool = True
     protected: bool = False
-    deploy_pending: bool = False
+    project: str | None = None
     removed: bool = False
 
 

@@ -96,6 +96,8 @@ class Host:
     Attributes:
         guid: From its label alone: the same label twice is the same host.
         details: Without the prefix.
+        agent: `state`: "Up", or "Disconnected" for half a minute after a reconnect.
+        number: As in the database, for error texts.
         maintained_at, becomes: When a host that prepares for maintenance is in which state.
         connected: False where it was added while the extension's path was not ready: then create
             and stop fail although the path is ready now, until it is connected again.
@@ -112,3 +114,5 @@ class Host:
     maintained_at: float = 0.0
     becomes: ResourceState = ResourceState.MAINTENANCE
     connected: bool = True
+    agent: str = "Up"
+    number: int = 1
