@@ -4,8 +4,9 @@ import asyncio
 import logging
 import ssl
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 
 from cloudstack_ext import contract, verbs
 from cloudstack_ext.main_engine import Engine
@@ -14,7 +15,7 @@ from provisioner.adapters.keys.private_file import read_private
 from provisioner.adapters.operation_files import OperationFiles
 from provisioner.boot import ipxe
 from provisioner.config import PortAdapter
-from provisioner.errors import RackwrightError
+from provisioner.errors import ErrorCode, OperatorError, RackwrightError
 from provisioner.operations import desk_records, desk_servers
 from provisioner.operations.alarms import AlarmBell
 from provisioner.operations.desk import Desk
@@ -28,7 +29,9 @@ from provisioner.servers.operation import Boot
 from provisioner.service import operators
 from provisioner.service.agent_api import AgentApi
 from provisioner.service.boot_script import BootScripts
-from provisioner.service.extension import Caller, Extension
+from provisioner.service.by_certificate import mutual_tls, on_tcp_by_certificate
+from provisioner.service.callers import Caller, CallerByCertificate, CallerByUid
+from provisioner.service.extension import Extension
 from provisioner.service.identity import ByPeer, ByToken
 from provisioner.service.server import (
     Listener,
@@ -62,22 +65,32 @@ def listeners(parts: Parts, engine: Engine, stopping: asyncio.Event) -> list[Lis
 
 def _each(parts: Parts, engine: Engine, stopping: asyncio.Event) -> Iterator[Listener]:
     bell = AlarmBell(bell=parts.bell, records=parts.records, follow=follow, clock=parts.clock)
-    yield _for_cloudstack(parts, stopping)
+    yield from _for_cloudstack(parts, stopping)
     yield from _for_operators(parts, engine, stopping)
     yield _for_agents(parts, bell, stopping)
     yield _for_firmware(parts, bell)
 
 
-def _for_cloudstack(parts: Parts, stopping: asyncio.Event) -> Listener:
-    extension = Extension(
+def _for_cloudstack(parts: Parts, stopping: asyncio.Event) -> Iterator[Listener]:
+    settings, files = parts.settings.extension, parts.settings.files()
+    by_uid = Extension(
         answer=partial(_answer, parts),
         refuse=_refused,
-        site_of_uid=parts.settings.extension.site_of_uid(),
+        caller_of=CallerByUid(settings.site_of_uid()),
         clock=parts.clock,
         metrics=parts.metrics,
         stopping=stopping,
     )
-    return on_unix("extension", extension.app(), parts.settings.extension.socket)
+    yield on_unix("extension", by_uid.app(), settings.socket)
+    if settings.https is not None:
+        by_certificate = CallerByCertificate(
+            read_entries=partial(_text_of, files.entries),
+            sites=frozenset(SiteName(site.name) for site in settings.sites),
+            clock=parts.clock,
+        )
+        app = replace(by_uid, caller_of=by_certificate).app()
+        address, port = settings.https.address, settings.https.port
+        yield on_tcp_by_certificate("extension", app, address, port, _mutual_tls(parts))
 
 
 def _for_operators(parts: Parts, engine: Engine, stopping: asyncio.Event) -> Iterator[Listener]:
@@ -130,6 +143,23 @@ def _tls(parts: Parts) -> ssl.SSLContext:
     return server_tls(files.server_certificate, files.server_key)
 
 
+def _text_of(path: Path) -> str:
+    try:
+        return path.read_text(errors="replace")
+    except OSError as error:
+        raise OperatorError(ErrorCode.FILE_UNREADABLE, f"{path}: {error.strerror}") from error
+
+
+def _mutual_tls(parts: Parts) -> ssl.SSLContext:
+    files = parts.settings.files()
+    for path in (files.extension_certificate, files.entries):
+        if not path.exists():
+            text = f"{path} is not there: the first `rackwright init entry` makes it"
+            raise OperatorError(ErrorCode.FILE_UNREADABLE, text)
+        read_private(path)  # refused where others may read it
+    return mutual_tls(files.extension_certificate, files.ca_certificate)
+
+
 async def _answer(
     parts: Parts, verb: str, payload: bytes, wait: str, caller: Caller
 ) -> tuple[str, int]:
@@ -140,16 +170,16 @@ async def _answer(
         site=caller.site,
         machines=parts.machines,
         clock=parts.clock,
-        note=partial(_note, parts, caller.uid),
+        note=partial(_note, parts, caller.by),
         create_within=Seconds(parts.settings.times.create_answer_within_s),
     )
     return reply.line, reply.exit
 
 
-async def _note(parts: Parts, uid: int, request: contract.Request, outcome: str) -> None:
+async def _note(parts: Parts, by: str, request: contract.Request, outcome: str) -> None:
     """Once and without patience: an answer does not wait for its line in the audit."""
     asked = request.instance
-    who, act = f"{asked.who}, uid {uid}", f"verb {request.verb}"
+    who, act = f"{asked.who}, {by}", f"verb {request.verb}"
     try:
         await asyncio.to_thread(parts.database.audit.audit, who, act, asked.key.instance, outcome)
     except RackwrightError as error:

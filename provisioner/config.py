@@ -13,41 +13,23 @@ from pathlib import Path
 from typing import Annotated
 
 from provisioner.errors import ErrorCode, InputError
-from provisioner.strict import between, matching, read
+from provisioner.setting_files import Files, ServiceSettings
+from provisioner.setting_kinds import (
+    Address,
+    BlobsUrl,
+    Days,
+    Duration,
+    Host,
+    Interface,
+    Name,
+    Namespace,
+    Network,
+    Port,
+    Uid,
+    in_url,
+)
+from provisioner.strict import between, read
 from provisioner.units import SiteName
-
-Port = Annotated[int, between(1, 65535)]
-Uid = Annotated[int, between(0, 2**32 - 2)]
-Name = Annotated[str, matching(r"[a-z0-9][a-z0-9-]{0,62}", "a name ([a-z0-9][a-z0-9-]{0,62})")]
-Duration = Annotated[float, between(0, 7 * 86400)]
-"""Seconds."""
-Days = Annotated[int, between(7, 36500)]
-"""A week at least: what is younger is needed to understand what happened."""
-Interface = Annotated[str, matching(r"[A-Za-z0-9_.-]{1,15}", "an interface name")]
-Namespace = Annotated[
-    str, matching(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}", "the name of a network namespace")
-]
-BlobsUrl = Annotated[str, matching(r"http://[^\s/]+(/\S*)?[^/\s]", "http://… without a last slash")]
-
-
-def _is_address(text: str) -> str:
-    try:
-        ipaddress.ip_address(text)
-    except ValueError:
-        return "an IP address is expected"
-    return ""
-
-
-def _is_network(text: str) -> str:
-    try:
-        ipaddress.ip_network(text)
-    except ValueError:
-        return "a network is expected (10.66.0.0/24)"
-    return ""
-
-
-Address = Annotated[str, _is_address]
-Network = Annotated[str, _is_network]
 
 
 class Role(StrEnum):
@@ -63,15 +45,6 @@ class Role(StrEnum):
         return order.index(self) >= order.index(needed)
 
 
-class LogLevel(StrEnum):
-    """From which level on a line is written."""
-
-    DEBUG = "debug"
-    INFO = "info"
-    WARNING = "warning"
-    ERROR = "error"
-
-
 class PortAdapter(StrEnum):
     """Who moves the servers' switch ports."""
 
@@ -80,57 +53,54 @@ class PortAdapter(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ServiceSettings:
-    """Where the service keeps what it keeps; a file not named here lies in `state_dir`."""
-
-    state_dir: Path = Path("/var/lib/rackwright")
-    log_level: LogLevel = LogLevel.INFO
-    database: Path | None = None
-    secrets_key: Path | None = None
-    evidence_key: Path | None = None
-    evidence_public: Path | None = None
-    ca_certificate: Path | None = None
-    ca_key: Path | None = None
-    server_certificate: Path | None = None
-    server_key: Path | None = None
-    marker: Path | None = None
-    tokens: Path | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Files:
-    """Every file of the service, resolved.
+class Site:
+    """One CloudStack; whoever connects with one of these uids speaks for it.
 
     Attributes:
-        marker: The generation outside the database (invariant 16).
-        tokens: Operators' tokens, hashed.
+        uids: None where its entries come over HTTPS alone.
     """
 
-    database: Path
-    secrets_key: Path
-    evidence_key: Path
-    evidence_public: Path
-    ca_certificate: Path
-    ca_key: Path
-    server_certificate: Path
-    server_key: Path
-    marker: Path
-    tokens: Path
+    name: Name
+    uids: tuple[Uid, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Site:
-    """One CloudStack; whoever connects with one of these uids speaks for it."""
+class EntryAddress:
+    """Where entries with certificates connect.
 
-    name: Name
-    uids: tuple[Uid, ...]
+    Attributes:
+        names: Under which hosts they find it; none: under its address.
+    """
+
+    address: Address
+    port: Port
+    names: tuple[Host, ...] = ()
+
+    def contradictions(self) -> Iterator[str]:
+        """A caller needs a host to ask for."""
+        if not self.names and ipaddress.ip_address(self.address).is_unspecified:
+            yield f"names: missing; nobody can ask for {self.address}"
+
+    def hosts(self) -> tuple[str, ...]:
+        """All that the listener's certificate has to name; the first is the usual one."""
+        own = () if ipaddress.ip_address(self.address).is_unspecified else (self.address,)
+        return tuple(dict.fromkeys((*self.names, *own)))
+
+    def url(self) -> str:
+        """For the configuration of entries."""
+        return f"https://{in_url(self.hosts()[0])}:{self.port}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExtensionSettings:
-    """The listener for CloudStack's entry point."""
+    """The listeners for CloudStack's entry point.
+
+    Attributes:
+        https: None: the socket alone.
+    """
 
     socket: Path = Path("/run/rackwright/extension.sock")
+    https: EntryAddress | None = None
     sites: tuple[Site, ...] = ()
 
     def contradictions(self) -> Iterator[str]:
@@ -213,11 +183,11 @@ class ProvisioningSettings:
 
     def https_url(self) -> str:
         """Where the agent finds its API."""
-        return f"https://{_host(self.address)}:{self.https_port}"
+        return f"https://{in_url(self.address)}:{self.https_port}"
 
     def http_url(self) -> str:
         """Where iPXE finds its script."""
-        return f"http://{_host(self.address)}:{self.http_port}"
+        return f"http://{in_url(self.address)}:{self.http_port}"
 
 
 FIRST_AND_LAST = 2
@@ -317,7 +287,7 @@ class Settings:
     provisioning: ProvisioningSettings
     boot: BootSettings
     ports: PortSettings
-    service: ServiceSettings = ServiceSettings()
+    service: ServiceSettings = ServiceSettings()  # noqa: RUF009 frozen, in a module of its own
     extension: ExtensionSettings = ExtensionSettings()
     operators: OperatorSettings = OperatorSettings()
     times: Times = Times()
@@ -327,33 +297,24 @@ class Settings:
         """Listeners share nothing."""
         if self.extension.socket == self.operators.socket:
             yield "operators.socket: the same as extension.socket"
-        https, rack = self.operators.https, self.provisioning
-        if (
-            https
-            and https.address == rack.address
-            and https.port
-            in {
-                rack.https_port,
-                rack.http_port,
-            }
+        rack = self.provisioning
+        taken = dict.fromkeys(
+            ((rack.address, port) for port in (rack.https_port, rack.http_port)),
+            "the provisioning listener",
+        )
+        for key, https in (
+            ("operators.https", self.operators.https),
+            ("extension.https", self.extension.https),
         ):
-            yield "operators.https.port: taken by the provisioning listener"
+            if https is not None:
+                place = (https.address, https.port)
+                if place in taken:
+                    yield f"{key}.port: taken by {taken[place]}"
+                taken[place] = key
 
     def files(self) -> Files:
         """Where each file lies."""
-        service, state = self.service, self.service.state_dir
-        return Files(
-            database=service.database or state / "rackwright.db",
-            secrets_key=service.secrets_key or state / "secrets.key",
-            evidence_key=service.evidence_key or state / "evidence.key",
-            evidence_public=service.evidence_public or state / "evidence.pub",
-            ca_certificate=service.ca_certificate or state / "ca.pem",
-            ca_key=service.ca_key or state / "ca.key",
-            server_certificate=service.server_certificate or state / "server.pem",
-            server_key=service.server_key or state / "server.key",
-            marker=service.marker or state / "marker",
-            tokens=service.tokens or state / "tokens",
-        )
+        return self.service.files()
 
     def notices(self) -> tuple[str, ...]:
         """What is allowed and yet will surprise somebody."""
@@ -362,6 +323,10 @@ class Settings:
             found.append("ports.isolation: not declared, so no server will be handed out")
         if not self.extension.sites:
             found.append("extension.sites: empty, so no CloudStack will be answered")
+        for site in self.extension.sites:
+            if not site.uids and self.extension.https is None:
+                text = "no uids, and extension.https is not set, so nobody speaks for it"
+                found.append(f"extension.sites: {site.name} has {text}")
         if not self.operators.uids and self.operators.https is None:
             found.append("operators.uids: empty, so nobody can operate this service")
         return tuple(found)
@@ -391,7 +356,3 @@ def _twice(key: str, what: str, values: Iterable[object]) -> Iterator[str]:
         if value in seen:
             yield f"{key}: {what} {value} stands twice"
         seen.add(value)
-
-
-def _host(address: str) -> str:
-    return f"[{address}]" if ":" in address else address

@@ -1,12 +1,12 @@
 """The listener for CloudStack's entry point: one verb a request, one line an answer.
 
-What a verb means is given: this module knows the socket's peer, sizes, and how to hold a
+What a verb means is given, and who calls: this module knows sizes, and how to hold a
 connection to the end. The answer's body is the line to print, a header its exit status.
 """
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -19,24 +19,15 @@ from provisioner.about import about
 from provisioner.errors import ErrorCode, InputError, RackwrightError
 from provisioner.ports.clock import Clock
 from provisioner.service.body import read_body
+from provisioner.service.callers import Caller, CallerOf
 from provisioner.service.metrics import Metrics
-from provisioner.service.peers import peer_uid
 from provisioner.service.replies import application, status_of
-from provisioner.units import SiteName
 
 log = logging.getLogger(__name__)
 
 PATH: Final = "/v1/verbs"
 EXIT_HEADER: Final = "Rackwright-Exit"
 MOST_BYTES: Final = 4 * 1024 * 1024
-
-
-@dataclass(frozen=True, slots=True)
-class Caller:
-    """Who calls: a process of this uid, which speaks for this site."""
-
-    site: SiteName
-    uid: int
 
 
 Answer = Callable[[str, bytes, str, Caller], Awaitable[tuple[str, int]]]
@@ -50,19 +41,19 @@ class Extension:
     """What the listener needs.
 
     Attributes:
-        site_of_uid: For which site each uid speaks; nobody else is answered.
+        caller_of: Asked before anything of a request's body is read.
         stopping: Set when the service is about to end.
     """
 
     answer: Answer
     refuse: Refuse
-    site_of_uid: Mapping[int, SiteName]
+    caller_of: CallerOf
     clock: Clock
     metrics: Metrics
     stopping: asyncio.Event
 
     def app(self) -> Starlette:
-        """The application; needs `UnixPeer` as its connections' protocol."""
+        """The application; its connections note what `caller_of` looks at."""
         return application([Route(PATH, self._verb, methods=["POST"])])
 
     async def _verb(self, request: Request) -> Response:
@@ -70,7 +61,7 @@ class Extension:
         if self.stopping.is_set():  # begin nothing now: the entry asks again
             return Response("the service is stopping", 503)
         try:
-            caller = self._caller(request)
+            caller = self.caller_of(request)
             payload = await read_body(request, MOST_BYTES)
             verb, wait = _one(request, "verb"), _one(request, "wait")
         except RackwrightError as error:
@@ -101,14 +92,6 @@ class Extension:
             return running.result()
         running.cancel()
         return None
-
-    def _caller(self, request: Request) -> Caller:
-        uid = peer_uid(request)
-        site = self.site_of_uid.get(uid) if uid is not None else None
-        if uid is None or site is None:
-            text = f"uid {uid} speaks for no CloudStack; see extension.sites of the configuration"
-            raise InputError(ErrorCode.PERMISSION, text)
-        return Caller(site, uid)
 
 
 def _one(request: Request, key: str) -> str:

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any, Final, TextIO
 
 from provisioner.about import FIELDS, known
-from provisioner.config import LogLevel
+from provisioner.setting_files import LogLevel
 
 log = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 import socket
 import struct
-from typing import Any, Final, cast
+from typing import Any, ClassVar, Final, cast
 
 from starlette.requests import Request
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
@@ -51,12 +51,14 @@ class UnixPeer(Peer):
 class BoundedPeer(Peer):
     """Cuts a connection that asks nothing, and those beyond the bound of one source."""
 
+    most_of_one_source: ClassVar[int] = MOST_OF_ONE_SOURCE
+
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         """Called by the event loop."""
         super().connection_made(transport)
         source = self.client[0] if self.client else None
         same = [each for each in self.connections if _source_of(each) == source]
-        if len(same) > MOST_OF_ONE_SOURCE:
+        if len(same) > self.most_of_one_source:
             self.cut()
             return
         self.loop.call_later(FIRST_REQUEST_WITHIN_S, self._cut_if_silent)

@@ -19,6 +19,7 @@ STATUS_OF_CODE: Final = {
     ErrorCode.PAYLOAD_TOO_LARGE: 413,
     ErrorCode.TOKEN_REFUSED: 403,
     ErrorCode.PERMISSION: 403,
+    ErrorCode.TLS_REFUSED: 403,
     ErrorCode.BOOT_TOKEN_TAKEN: 403,
     ErrorCode.EPOCH_DIFFERS: 409,
     ErrorCode.SERVICE_HELD: 503,

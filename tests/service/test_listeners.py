@@ -34,6 +34,7 @@ from provisioner.adapters.clock import SystemClock
 from provisioner.errors import ConflictError, ErrorCode, OperatorError, TransientError
 from provisioner.service import peers
 from provisioner.service.body import read_body
+from provisioner.service.callers import CallerByUid
 from provisioner.service.extension import Extension
 from provisioner.service.metrics import Metrics
 from provisioner.service.peers import peer_uid
@@ -218,7 +219,7 @@ def test_a_held_verb_is_let_go_and_the_service_ends_soon(tmp_path):
     extension = Extension(
         answer=answer,
         refuse=lambda error: (str(error), 1),
-        site_of_uid={os.getuid(): SiteName("lab")},
+        caller_of=CallerByUid({os.getuid(): SiteName("lab")}),
         clock=SystemClock(),
         metrics=Metrics(),
         stopping=stopping,

@@ -3,7 +3,7 @@
 import os
 import secrets
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -49,7 +49,7 @@ def initialise(
         raise ConflictError(ErrorCode.ALREADY_INITIALISED, text)
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return _place_all(folder, content)
+        return place_all(folder, content, public=PUBLIC)
     except FileExistsError as error:
         text = f"{error.filename2}: made by someone else just now"
         raise ConflictError(ErrorCode.ALREADY_INITIALISED, text) from error
@@ -72,14 +72,26 @@ def _make(site: str, addresses: Sequence[str]) -> dict[str, bytes]:
     }
 
 
-def _place_all(folder: Path, content: Mapping[str, bytes]) -> tuple[Path, ...]:
-    """Write aside, then link into place one by one; on any failure take back what was linked."""
+def place_all(
+    folder: Path, content: Mapping[str, bytes], *, public: Collection[str]
+) -> tuple[Path, ...]:
+    """Write aside, then link into place one by one; on any failure take back what was linked.
+
+    Args:
+        folder: It is there.
+        content: Bytes by file name.
+        public: Names of files that others may read.
+
+    Raises:
+        FileExistsError: One is there; nothing was changed.
+        OSError: Nothing is left.
+    """
     aside = folder / f".init-{secrets.token_hex(8)}"
     aside.mkdir(mode=0o700)
     placed: list[Path] = []
     try:
         for name, body in content.items():
-            _write_synced(aside / name, body, 0o644 if name in PUBLIC else 0o600)
+            write_synced(aside / name, body, 0o644 if name in public else 0o600)
         for name in content:
             # a link, unlike a rename, refuses to replace
             os.link(aside / name, folder / name)
@@ -94,7 +106,12 @@ def _place_all(folder: Path, content: Mapping[str, bytes]) -> tuple[Path, ...]:
     return tuple(placed)
 
 
-def _write_synced(path: Path, body: bytes, mode: int) -> None:
+def write_synced(path: Path, body: bytes, mode: int) -> None:
+    """A new file, on the disk when this returns.
+
+    Raises:
+        OSError: It is there, or cannot be written.
+    """
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
     try:
         os.fchmod(descriptor, mode)

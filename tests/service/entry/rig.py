@@ -1,15 +1,23 @@
 """Runs the real entry, and a service that does on each connection what it is told."""
 
+import functools
 import json
 import os
 import socket
 import subprocess
+import tempfile
 import threading
 import time
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+
+from provisioner.adapters.keys.authority import Authority
+from provisioner.service.by_certificate import mutual_tls
+from provisioner.service.entries import UNIT, EntryLine
 
 ENTRY = Path(__file__).parents[3] / "cloudstack_ext" / "entry" / "rackwright-entry"
 GOOD = b'{"status":"success","message":"on"}'
+SOCKET, HTTPS = "socket", "https"
 
 
 def http(body, exit_code=b"0", status=b"200 OK", length=None, more=b""):
@@ -20,6 +28,52 @@ def http(body, exit_code=b"0", status=b"200 OK", length=None, more=b""):
     return head + b"\r\n" + body
 
 
+class Keys:
+    """An authority with all that it issues, as files of one folder.
+
+    Attributes:
+        server: The service's certificate with its key.
+        entries: The file of certificates that the service believes.
+    """
+
+    def __init__(self, folder, site="lab"):
+        self.folder, self.authority = folder, Authority.new(site)
+        self.ca, self.server = folder / "ca.pem", folder / "extension.pem"
+        self.entries = folder / "entries"
+        self.ca.write_bytes(self.authority.own().certificate)
+        self.server_for("127.0.0.1", "localhost")
+        self.serial = self.client("mgmt1", site)
+
+    def server_for(self, *hosts):
+        made = self.authority.issue_server(hosts)
+        self.server.write_bytes(made.key + made.certificate)
+
+    def client(self, name, site, *, ends=timedelta(days=1), unit=UNIT):
+        """entry.pem and entry.key; the serial number."""
+        now = datetime.now(UTC)
+        made = self.authority.issue_client(name, site=site, unit=unit, ends=now + ends)
+        self.pair(made.pair)
+        line = EntryLine(name=name, site=site, serial=made.serial, ends=(now + ends).date())
+        with self.entries.open("a") as entries:
+            entries.write(line.line())
+        return made.serial
+
+    def pair(self, issued):
+        for name, content in (("entry.pem", issued.certificate), ("entry.key", issued.key)):
+            path = self.folder / name
+            path.unlink(missing_ok=True)
+            path.touch(mode=0o600)
+            path.write_bytes(content)
+
+    def tls(self):
+        return mutual_tls(self.server, self.ca)
+
+
+@functools.cache
+def shared_keys():
+    return Keys(Path(tempfile.mkdtemp(prefix="rwk-")))
+
+
 class Scripted:
     """Each connection takes the next act: bytes to answer with, or a call with the connection.
 
@@ -27,11 +81,9 @@ class Scripted:
         requests: What came in on each connection, head and body.
     """
 
-    def __init__(self, path, *acts):
+    def __init__(self, listener, *acts, tls=None):
         self.acts, self.requests = list(acts), []
-        self._listener = socket.socket(socket.AF_UNIX)
-        self._listener.bind(str(path))
-        self._listener.listen(64)
+        self._listener, self._tls = listener, tls
         self._thread = threading.Thread(target=self._serve, daemon=True)
         self._thread.start()
 
@@ -41,13 +93,15 @@ class Scripted:
                 connection, _ = self._listener.accept()
             except OSError:
                 return
-            with connection:
-                connection.settimeout(20)
-                act = self.acts.pop(0) if len(self.acts) > 1 else self.acts[0]
-                try:
+            connection.settimeout(20)
+            try:
+                if self._tls is not None:
+                    connection = self._tls.wrap_socket(connection, server_side=True)
+                with connection:
+                    act = self.acts.pop(0) if len(self.acts) > 1 else self.acts[0]
                     self._act(connection, act)
-                except OSError:
-                    continue
+            except OSError:
+                continue
 
     def _act(self, connection, act):
         if getattr(act, "reads_nothing", False):
@@ -60,9 +114,14 @@ class Scripted:
             connection.sendall(act)
 
     def close(self):
-        self._listener.shutdown(socket.SHUT_RDWR)
-        self._listener.close()
+        self.go_deaf()
         self._thread.join(5)
+
+    def go_deaf(self):
+        """Take no further connection."""
+        if self._listener.fileno() >= 0:
+            self._listener.shutdown(socket.SHUT_RDWR)
+            self._listener.close()
 
 
 def read_request(connection):
@@ -96,17 +155,38 @@ def unread(act):
 
 
 class Rig:
-    """A folder with a configuration, a payload, and the entry to run on them."""
+    """A folder with a configuration, a payload, and the entry to run on them.
 
-    def __init__(self, folder):
+    Args:
+        folder: Made where it is not there.
+        way: SOCKET or HTTPS.
+        keys: Of HTTPS; those of all tests where a test does not spoil any.
+    """
+
+    def __init__(self, folder, way=SOCKET, keys=None):
         folder.mkdir(exist_ok=True)
-        self.folder = folder
+        self.folder, self.way = folder, way
         self.socket = folder / "service.sock"
         self.config = folder / "entry.conf"
         self.payload = folder / "payload.json"
-        self.write_config(f"socket = {self.socket}\n")
+        self.keys = keys or (shared_keys() if way == HTTPS else None)
+        self.port = free_port() if way == HTTPS else None
+        self.write_config(self.usual_config())
         self.payload.write_bytes(b'{"virtualmachineid":"x"}')
         self.services = []
+
+    def usual_config(self, **differs):
+        """The text that leads to the service."""
+        if self.way == SOCKET:
+            return f"socket = {self.socket}\n"
+        folder = self.keys.folder
+        values = {
+            "url": f"https://127.0.0.1:{self.port}",
+            "ca": folder / "ca.pem",
+            "certificate": folder / "entry.pem",
+            "key": folder / "entry.key",
+        }
+        return "".join(f"{key} = {value}\n" for key, value in (values | differs).items())
 
     def write_config(self, text, mode=0o600):
         data = text.encode() if isinstance(text, str) else text
@@ -114,10 +194,27 @@ class Rig:
         self.config.write_bytes(data)
         self.config.chmod(mode)
 
-    def serve(self, *acts):
+    def listener(self):
+        """Where the entry looks for the service."""
+        if self.way == HTTPS:
+            return socket.create_server(("127.0.0.1", self.port), backlog=64)
         self.socket.unlink(missing_ok=True)
-        self.services.append(Scripted(self.socket, *acts))
+        made = socket.socket(socket.AF_UNIX)
+        made.bind(str(self.socket))
+        made.listen(64)
+        return made
+
+    def serve(self, *acts):
+        tls = self.keys.tls() if self.way == HTTPS else None
+        self.services.append(Scripted(self.listener(), *acts, tls=tls))
         return self.services[-1]
+
+    def leave(self):
+        """The service is away, as far as the entry can see."""
+        if self.way == HTTPS:
+            self.services[-1].go_deaf()
+        else:
+            self.socket.unlink()
 
     def environment(self, **more):
         return {"PATH": "/usr/bin:/bin", "RACKWRIGHT_ENTRY_CONFIG": str(self.config)} | more
@@ -151,6 +248,11 @@ class Rig:
     def close(self):
         for service in self.services:
             service.close()
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        return found.getsockname()[1]
 
 
 def one_object(output):

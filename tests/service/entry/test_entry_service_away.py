@@ -6,14 +6,25 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tests.service.entry.rig import GOOD, Rig, code_of, cut, http, silent, unread
+from tests.service.entry.rig import (
+    GOOD,
+    HTTPS,
+    SOCKET,
+    Rig,
+    code_of,
+    cut,
+    http,
+    silent,
+    unread,
+)
 
 pytestmark = pytest.mark.emulated
 UNKNOWN = {"status": "success", "power_state": "PowerUnknown"}
 
 
-@pytest.fixture(params=["no socket", "stale socket", "a file", "no folder"])
-def away(rig, request):
+@pytest.fixture(params=["no socket", "stale socket", "a file", "no folder", "closed port"])
+def away(tmp_path, request):
+    rig = Rig(tmp_path, HTTPS if request.param == "closed port" else SOCKET)
     if request.param == "stale socket":
         rig.serve(http(GOOD)).close()
         rig.services.clear()
@@ -75,7 +86,7 @@ def test_a_service_restarted_between_two_retries_gets_the_same_request(rig):
 
     def restart():
         time.sleep(0.3)
-        rig.socket.unlink()
+        rig.leave()
         time.sleep(0.5)
         rig.serve(http(GOOD))
 
@@ -132,11 +143,11 @@ def test_a_service_that_answers_before_it_read_all_is_heard(rig):
 
 @pytest.mark.rack_long  # a minute of waiting; needs no rack
 def test_after_60_s_it_gives_up_counted_anew_where_the_service_had_worked(rig, tmp_path):
-    other = Rig(tmp_path / "other")
+    other = Rig(tmp_path / "other", rig.way)
 
     def held(_connection):
         time.sleep(6)
-        other.socket.unlink()
+        other.leave()
 
     other.serve(cut, held)
     with ThreadPoolExecutor(2) as pool:

@@ -8,7 +8,6 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-import uvicorn
 
 from cloudstack_ext.contract import Verb, failed
 from cloudstack_ext.lab.payload import LabInstance, lab_payload
@@ -16,29 +15,36 @@ from cloudstack_ext.management_server.by_hand import ByHand
 from cloudstack_ext.power_view import PowerState
 from cloudstack_ext.verbs import answer
 from provisioner.adapters.clock import SystemClock
+from provisioner.service.by_certificate import on_tcp_by_certificate
+from provisioner.service.callers import Caller, CallerByCertificate, CallerByUid
 from provisioner.service.extension import Extension
 from provisioner.service.metrics import Metrics
-from provisioner.service.peers import UnixPeer
+from provisioner.service.server import on_unix, serve
 from provisioner.testing.machines import FakeMachines, FakePool
 from provisioner.units import ImageName, PoolName, ServerName, SiteName
 from tests.recorded_payloads import body_of, changed, payload_of
-from tests.service.entry.rig import ENTRY, one_object
+from tests.service.entry.rig import ENTRY, HTTPS, one_object
 
 pytestmark = pytest.mark.emulated
 
 
 class Service:
-    """The extension's listener in a thread; `stop` and `start` are a restart."""
+    """The extension's listener in a thread; `stop` and `start` are a restart.
 
-    def __init__(self, socket_path, *, install=0.0, uids=None):
-        self.path, self.clock = socket_path, SystemClock()
+    Attributes:
+        callers: What each verb's caller was taken for.
+    """
+
+    def __init__(self, rig, *, install=0.0, sites=("lab",)):
+        self.rig, self.clock, self.callers = rig, SystemClock(), []
         images = {"ubuntu-24.04-cuda": ImageName("tiny"), "tiny": ImageName("tiny")}
         free = [ServerName("bios1"), ServerName("uefi1")]
         pools = {PoolName("a"): FakePool(free=free, images=images)}
         self.machines = FakeMachines(self.clock, pools, install)
-        self.uids = {os.getuid(): SiteName("lab")} if uids is None else uids
+        self.sites = [SiteName(site) for site in sites]
 
     async def _answer(self, verb, payload, wait, caller):
+        self.callers.append(caller)
         reply = await answer(
             verb, payload, wait, site=caller.site, machines=self.machines, clock=self.clock
         )
@@ -48,36 +54,50 @@ class Service:
     def _refuse(error):
         return failed(error).line, failed(error).exit
 
-    def start(self):
-        self.path.unlink(missing_ok=True)
-        self._stopping = asyncio.Event()
+    def _listener(self):
+        https = self.rig.way == HTTPS
         extension = Extension(
             answer=self._answer,
             refuse=self._refuse,
-            site_of_uid=self.uids,
+            caller_of=self._by_certificate() if https else self._by_uid(),
             clock=self.clock,
             metrics=Metrics(),
             stopping=self._stopping,
         )
-        config = uvicorn.Config(
-            extension.app(), uds=str(self.path), http=UnixPeer, log_config=None, lifespan="off"
+        if https:
+            return on_tcp_by_certificate(
+                "extension", extension.app(), "127.0.0.1", self.rig.port, self.rig.keys.tls()
+            )
+        return on_unix("extension", extension.app(), self.rig.socket)
+
+    def _by_uid(self):
+        return CallerByUid({os.getuid(): site for site in self.sites})
+
+    def _by_certificate(self):
+        return CallerByCertificate(
+            read_entries=self.rig.keys.entries.read_text, sites=self.sites, clock=self.clock
         )
-        self._server = uvicorn.Server(config)
-        self._thread = threading.Thread(target=self._run)
+
+    def start(self):
+        self._stopping, up = asyncio.Event(), threading.Event()
+        self._loop, listener = asyncio.new_event_loop(), self._listener()
+
+        def run():
+            with contextlib.closing(self._loop):
+                self._loop.run_until_complete(
+                    serve([listener], stopping=self._stopping, started=up.set)
+                )
+
+        self._thread = threading.Thread(target=run)
         self._thread.start()
-        while not self._server.started:
-            time.sleep(0.01)
+        assert up.wait(10)
         return self
 
-    def _run(self):
-        self._loop = asyncio.new_event_loop()
-        self._loop.run_until_complete(self._server.serve())
-        self._loop.close()
-
     def stop(self):
-        self._loop.call_soon_threadsafe(self._stopping.set)
-        self._server.should_exit = True
+        if self._thread.is_alive():
+            self._loop.call_soon_threadsafe(self._stopping.set)
         self._thread.join(10)
+        assert not self._thread.is_alive()
 
 
 @pytest.fixture
@@ -85,7 +105,7 @@ def service(rig):
     with contextlib.ExitStack() as stack:
 
         def start(**named):
-            made = Service(rig.socket, **named).start()
+            made = Service(rig, **named).start()
             stack.callback(made.stop)
             return made
 
@@ -217,8 +237,15 @@ def test_a_create_that_meets_its_deadline_fails_before_it_is_killed(service, man
     assert 1.5 < called.seconds < 2.0
 
 
-def test_a_uid_that_speaks_for_no_site_is_refused(service, management):
-    machines = service(uids={}).machines
+def test_who_speaks_for_no_site_is_refused(service, management):
+    machines = service(sites=()).machines
     called = management.call("create", lab_payload(Verb.CREATE, instance()), 1800)
     assert "PERMISSION" in called.failure
     assert machines.calls == []
+
+
+def test_the_site_is_the_credential_s_and_the_audit_learns_who_called(rig, service, management):
+    running = service()
+    management.call("stop", lab_payload(Verb.STOP, instance()), 60)
+    by = "entry mgmt1" if rig.way == HTTPS else f"uid {os.getuid()}"
+    assert running.callers == [Caller(SiteName("lab"), by)]

@@ -4,7 +4,8 @@ import json
 import pytest
 
 from provisioner.errors import RackwrightError
-from provisioner.service.extension import MOST_BYTES, Caller, Extension
+from provisioner.service.callers import Caller, CallerByUid
+from provisioner.service.extension import MOST_BYTES, Extension
 from provisioner.service.metrics import Metrics
 from provisioner.testing.clock import FakeClock
 from provisioner.units import SiteName
@@ -21,7 +22,7 @@ class Service:
         self.app = Extension(
             answer=self.answer,
             refuse=self.refuse,
-            site_of_uid={7: SiteName("lab")},
+            caller_of=CallerByUid({7: SiteName("lab")}),
             clock=FakeClock(),
             metrics=Metrics(),
             stopping=self.stopping,
@@ -57,7 +58,7 @@ def test_a_verb_is_answered_with_its_line_and_exit_status(service):
     assert (reply.status, reply.text) == (200, '{"status":"success"}')
     assert reply.headers["rackwright-exit"] == "0"
     assert reply.headers["content-length"] == str(len(reply.body))
-    assert service.asked == [("create", b"payload", "1800", Caller(SiteName("lab"), 7))]
+    assert service.asked == [("create", b"payload", "1800", Caller(SiteName("lab"), "uid 7"))]
 
 
 def test_a_verb_is_decoded_and_passed_on_whatever_it_is(service):

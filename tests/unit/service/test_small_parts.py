@@ -9,13 +9,14 @@ import warnings
 import pytest
 
 from provisioner.about import FIELDS, about, learned
-from provisioner.config import LogLevel, Role
+from provisioner.config import Role
 from provisioner.errors import ConflictError, InputError, OperatorError, TransientError
 from provisioner.secret import Secret
 from provisioner.service import rate
 from provisioner.service.logs import configure, masked
 from provisioner.service.rate import Rate
 from provisioner.service.tokens import holder_of, new_token, parse_tokens
+from provisioner.setting_files import LogLevel
 from provisioner.testing.clock import FakeClock
 
 RANDOM = bytes(range(32))
