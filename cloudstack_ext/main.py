@@ -3,7 +3,6 @@
 Imports that a command needs stand in its callback, so that `rackwright --help` is quick.
 """
 
-import os
 import secrets
 import time
 from pathlib import Path
@@ -13,6 +12,7 @@ from provisioner.cli.callbacks import (
     Callbacks,
     ImageCallbacks,
     Initialised,
+    IssuedEntry,
     KeyCallbacks,
     Report,
     Say,
@@ -40,7 +40,13 @@ def callbacks() -> Callbacks:
 
     return Callbacks(
         now=time.time,
-        service=ServiceCallbacks(serve=_serve, initialise=_initialise, add_token=_add_token),
+        service=ServiceCallbacks(
+            serve=_serve,
+            initialise=_initialise,
+            add_token=_add_token,
+            issue_entry=_issue_entry,
+            revoke_entry=_revoke_entry,
+        ),
         images=ImageCallbacks(
             import_image=_import_image,
             remove_image=_remove_image,
@@ -92,15 +98,21 @@ def _initialise(settings: "Settings") -> Initialised:
 
 
 def _add_token(settings: "Settings", name: str, role: "Role") -> "Secret":
-    from provisioner.service.tokens import RANDOM_BYTES, new_token
+    from cloudstack_ext.main_admin import add_token
 
-    path = settings.files().tokens
-    existing = path.read_text() if path.exists() else ""
-    token, line = new_token(name, role, secrets.token_bytes(RANDOM_BYTES), existing)
-    handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-    with os.fdopen(handle, "w") as tokens:
-        tokens.write(line)
-    return token
+    return add_token(settings, name, role)
+
+
+def _issue_entry(settings: "Settings", name: str, site: str, out: Path, days: int) -> "IssuedEntry":
+    from cloudstack_ext.main_admin import issue_entry
+
+    return issue_entry(settings, name, site, out, days)
+
+
+def _revoke_entry(settings: "Settings", name: str, *, but_newest: bool) -> tuple[str, ...]:
+    from cloudstack_ext.main_admin import revoke_entry
+
+    return revoke_entry(settings, name, but_newest=but_newest)
 
 
 def _import_image(settings: "Settings", source: Path, name: str, report: Report) -> "ImageRecord":

@@ -5,8 +5,9 @@ Each callable imports what it needs when it is called, so that `rackwright --hel
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from provisioner.config import Role, Settings
@@ -32,6 +33,30 @@ class Initialised:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class IssuedEntry:
+    """What `rackwright init entry` made.
+
+    Attributes:
+        serial: Of the certificate, as OpenSSL shows it.
+        ends: Its last day.
+        restart: The listener's certificate was made too: a service that runs has still the old.
+    """
+
+    files: tuple[Path, ...]
+    serial: str
+    ends: date
+    restart: bool
+
+
+class RevokeEntry(Protocol):
+    """Ends an entry's certificates."""
+
+    def __call__(self, settings: "Settings", name: str, *, but_newest: bool) -> tuple[str, ...]:
+        """Serial numbers of those that count no longer; none: they already did not."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceCallbacks:
     """The service itself.
 
@@ -39,11 +64,15 @@ class ServiceCallbacks:
         serve: Runs until SIGTERM or SIGINT; raises RackwrightError where it cannot start.
         initialise: Makes keys, certificates, marker and first token; refuses to overwrite.
         add_token: Makes an operator's token and appends its line to the file of tokens.
+        issue_entry: Settings, name, site, folder, days: makes the files of a management server.
+        revoke_entry: Ends its certificates.
     """
 
     serve: "Callable[[Settings], None]"
     initialise: "Callable[[Settings], Initialised]"
     add_token: "Callable[[Settings, str, Role], Secret]"
+    issue_entry: "Callable[[Settings, str, str, Path, int], IssuedEntry]"
+    revoke_entry: RevokeEntry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

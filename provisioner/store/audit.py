@@ -1,13 +1,38 @@
 """Port `Audit`: who did what, append-only."""
 
+from dataclasses import asdict
+from pathlib import Path
+
 import sqlalchemy as sa
 
+from provisioner.errors import ErrorCode, OperatorError
 from provisioner.ports.clock import Clock
 from provisioner.ports.journal import AuditEntry
 from provisioner.store.codec import fill
+from provisioner.store.engine import open_engine, translated
 from provisioner.store.tables import ALLOCATION, AUDIT, OPERATION
 from provisioner.store.transactions import Transactions
-from provisioner.units import ServerName, WallSeconds
+from provisioner.units import Seconds, ServerName, WallSeconds
+
+WAIT_S = Seconds(30.0)
+
+
+def audit_beside(path: Path, entry: AuditEntry) -> None:
+    """Note one act of a command on this machine, whether a service runs on the database or not.
+
+    Raises:
+        OperatorError: DATABASE_FAILED: there is none.
+        TransientError: DATABASE_BUSY, DATABASE_FULL.
+    """
+    if not path.exists():
+        text = f"there is no database {path}: `rackwright init` comes first"
+        raise OperatorError(ErrorCode.DATABASE_FAILED, text)
+    engine = open_engine(path, busy_timeout=WAIT_S)
+    try:
+        with translated(), engine.begin() as connection:
+            connection.execute(sa.insert(AUDIT).values(**asdict(entry)))
+    finally:
+        engine.dispose()
 
 
 class SqlAudit:

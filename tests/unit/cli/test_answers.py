@@ -98,7 +98,7 @@ LOOKS = {
     *(("lab", "status"), ("lab", "payload"), ("completion",)),
 }
 MAKES = {
-    *(("init",), ("init", "token"), ("serve",), ("lab", "up"), ("lab", "down")),
+    *(("init",), ("init", "token"), ("init", "entry"), ("serve",), ("lab", "up"), ("lab", "down")),
     *(("image", "build"), ("ramdisk", "build"), ("ramdisk", "update")),
 }
 """They make files for who calls them, or what evidence is kept with: no service is asked."""

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Iterator
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from provisioner.cli.callbacks import (
     Callbacks,
     ImageCallbacks,
     Initialised,
+    IssuedEntry,
     KeyCallbacks,
     LabCallbacks,
     ServiceCallbacks,
@@ -116,6 +118,14 @@ class Rig:
     def _note(self, *what: Any) -> None:
         self.calls.append(what)
 
+    def _issue(self, _settings: Any, *asked: Any) -> IssuedEntry:
+        self._note("issue", *asked)
+        return IssuedEntry(files=(Path("/o/x"),), serial="0A", ends=date(2028, 12, 1), restart=True)
+
+    def _revoke(self, _settings: Any, name: str, *, but_newest: bool) -> tuple[str, ...]:
+        self._note("revoke", name, but_newest)
+        return () if but_newest else ("0A", "0B")
+
     def _callbacks(self) -> Callbacks:
         return Callbacks(
             now=self.clock.wall,
@@ -123,6 +133,8 @@ class Rig:
                 serve=lambda settings: self._note("serve", settings),
                 initialise=lambda _s: Initialised(files=(Path("/k"),), token=Secret("rwt_1")),
                 add_token=lambda _s, name, role: Secret(f"rwt_{name}_{role}"),
+                issue_entry=self._issue,
+                revoke_entry=self._revoke,
             ),
             images=ImageCallbacks(
                 import_image=self._import,
@@ -209,6 +221,12 @@ def failed(done: Result, code: ErrorCode, status: int) -> str:
         ("server", "enrol", "--name", "x", "--root-disk", "serial"),
         ("pool", "put", "a", "--image", "x"),
         ("init", "token", "x", "king"),
+        ("init", "entry", "mgmt1"),
+        ("init", "entry", "mgmt1", "--site", "zone1"),
+        ("init", "entry", "mgmt1", "--out", "/o"),
+        ("init", "entry", "mgmt1", "--site", "zone1", "--out", "/o", "--revoke"),
+        ("init", "entry", "mgmt1", "--site", "zone1", "--out", "/o", "--but-newest"),
+        ("init", "entry", "mgmt1", "--site", "zone1", "--out", "/o", "--days", "0"),
     ],
 )
 def test_wrong_usage_is_one_line_and_64(rig, words):
@@ -298,6 +316,34 @@ def test_init_shows_files_and_the_first_token(rig):
 
 def test_init_token_shows_the_token(rig):
     assert rig.run("init", "token", "ci", "operator").stdout == "rwt_ci_operator\n"
+
+
+def test_init_entry_names_files_certificate_and_what_is_to_be_done(rig):
+    words = ("init", "entry", "mgmt1", "--site", "zone1", "--out", "/o")
+    shown = rig.run(*words).stdout.splitlines()
+    assert shown[0] == "/o/x"
+    assert "0A of entry mgmt1, site zone1: good to 2028-12-01" in shown[1]
+    assert "restart" in shown[2]
+    assert rig.json(*words, "--days", "30") == {
+        "version": 1,
+        "name": "mgmt1",
+        "site": "zone1",
+        "serial": "0A",
+        "ends": "2028-12-01",
+        "files": ["/o/x"],
+        "restart": True,
+    }
+    assert [each[1:] for each in rig.calls] == [
+        ("mgmt1", "zone1", Path("/o"), days) for days in (730, 30)
+    ]
+
+
+def test_init_entry_revokes_by_name_and_says_what(rig):
+    words = ("init", "entry", "mgmt1", "--revoke")
+    assert rig.run(*words).stdout == "revoked 0A\nrevoked 0B\n"
+    assert rig.json(*words) == {"version": 1, "name": "mgmt1", "revoked": ["0A", "0B"]}
+    assert rig.run(*words, "--but-newest").stdout == "nothing to revoke\n"
+    assert [each[2] for each in rig.calls] == [False, False, True]
 
 
 def test_the_roles_are_those_of_the_service():

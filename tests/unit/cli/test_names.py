@@ -38,7 +38,7 @@ CODES = {
     "pool": ErrorCode.POOL_UNKNOWN,
     "image": ErrorCode.IMAGE_UNKNOWN,
 }
-MAKES = {("pool", "put"), ("image", "import"), ("init", "token")}
+MAKES = {("pool", "put"), ("image", "import"), ("init", "token"), ("init", "entry")}
 
 
 def test_what_nobody_has_is_unknown_in_one_way_everywhere(rig):

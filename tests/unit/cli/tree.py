@@ -5,6 +5,7 @@ import click
 MORE = {
     ("server", "maintenance"): ["--reason", "a fan"],
     ("server", "change"): ["--user", "ann"],
+    ("init", "entry"): ["--site", "zone1", "--out", "/o"],
 }
 """Options of which one is needed."""
 VALUES = {
