@@ -36,7 +36,10 @@ def is_root(state: State, user: User) -> bool:
 
 
 def may_see(state: State, user: User, account: Account) -> bool:
-    """An admin everybody's, a domain's admin those below its domain, a user its own."""
+    """An admin everybody's, a domain's admin those below its domain, a user its own.
+
+    The account of a project counts as its owner's.
+    """
     own = state.accounts[user.account]
     match state.role_of(user).type:
         case RoleType.ADMIN:
@@ -46,4 +49,11 @@ def may_see(state: State, user: User, account: Account) -> bool:
             other = state.domains[account.domain].path
             return other == path or other.startswith(f"{path}/")
         case RoleType.RESOURCE_ADMIN | RoleType.USER:
-            return own.id == account.id
+            return own.id == account.id or _owns_project(state, own, account)
+
+
+def _owns_project(state: State, own: Account, account: Account) -> bool:
+    return any(
+        project.account == account.id and project.owner == own.id
+        for project in state.projects.values()
+    )

