@@ -6,6 +6,7 @@ kills the entry and forgets the output.
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 
 from cloudstack_ext.contract import (
@@ -27,7 +28,7 @@ from provisioner.about import learned
 from provisioner.errors import RackwrightError, TransientError
 from provisioner.ports.clock import Clock
 from provisioner.ports.controllers import PowerAct
-from provisioner.ports.machines import Machines
+from provisioner.ports.machines import Certify, Machines
 from provisioner.servers.allocation import InstanceRequest
 from provisioner.units import MonotonicSeconds, Seconds, SiteName
 
@@ -40,44 +41,70 @@ DELETE_ANSWER_WITHIN = Seconds(10.0)
 
 Note = Callable[[Request, str], Awaitable[None]]
 """Writes down who asked for what, and "ok" or the code of the refusal."""
-Act = Callable[[InstanceRequest, Machines, MonotonicSeconds], Awaitable[Reply]]
+Ask = Callable[[InstanceRequest, str | None, MonotonicSeconds], Awaitable[InstanceRequest]]
+"""ports.machines.Certify, told by when."""
 
 
-async def prepare(request: InstanceRequest, machines: Machines, _until: MonotonicSeconds) -> Reply:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """One verb for one instance.
+
+    Attributes:
+        until: When it must be answered.
+        certify: Asks CloudStack about the instance.
+    """
+
+    instance: InstanceRequest
+    machines: Machines
+    until: MonotonicSeconds
+    certify: Certify
+
+
+Act = Callable[[Call], Awaitable[Reply]]
+
+
+async def prepare(call: Call) -> Reply:
     """Keep a server and name the addresses of its cards."""
-    kept = await machines.reserve(request)
+    kept = await call.machines.reserve(call.instance)
     return prepared(kept.macs)
 
 
-async def create(request: InstanceRequest, machines: Machines, until: MonotonicSeconds) -> Reply:
+async def create(call: Call) -> Reply:
     """Install and start; CloudStack sends it for an installed instance too."""
-    return done((await machines.deploy(request, until=until)).text)
+    deploy = call.machines.deploy(call.instance, until=call.until, certify=call.certify)
+    return done((await deploy).text)
 
 
-async def start(request: InstanceRequest, machines: Machines, until: MonotonicSeconds) -> Reply:
+async def start(call: Call) -> Reply:
     """Power on what is installed."""
-    return done((await machines.power(request, PowerAct.ON, until=until)).text)
+    return await _power(call, PowerAct.ON)
 
 
-async def stop(request: InstanceRequest, machines: Machines, until: MonotonicSeconds) -> Reply:
+async def stop(call: Call) -> Reply:
     """Off, gracefully first; CloudStack sends it after each failed create too."""
-    return done((await machines.power(request, PowerAct.OFF, until=until)).text)
+    return await _power(call, PowerAct.OFF)
 
 
-async def reboot(request: InstanceRequest, machines: Machines, until: MonotonicSeconds) -> Reply:
+async def reboot(call: Call) -> Reply:
     """Off and on."""
-    return done((await machines.power(request, PowerAct.CYCLE, until=until)).text)
+    return await _power(call, PowerAct.CYCLE)
 
 
-async def delete(request: InstanceRequest, machines: Machines, until: MonotonicSeconds) -> Reply:
+async def _power(call: Call, act: PowerAct) -> Reply:
+    power = call.machines.power(call.instance, act, until=call.until, certify=call.certify)
+    return done((await power).text)
+
+
+async def delete(call: Call) -> Reply:
     """Give the server back; the wipe goes on after the answer."""
-    return done((await machines.release(request.key, request.who, until=until)).text)
+    instance = call.instance
+    return done((await call.machines.release(instance.key, instance.who, until=call.until)).text)
 
 
-async def status(request: InstanceRequest, machines: Machines, _until: MonotonicSeconds) -> Reply:
+async def status(call: Call) -> Reply:
     """What is remembered of its power; a busy database is no failure but unknown."""
     try:
-        row = row_of(await machines.observe(request.key))
+        row = row_of(await call.machines.observe(call.instance.key))
     except TransientError:
         return power(PowerState.UNKNOWN)
     if row.alarm:
@@ -118,6 +145,7 @@ async def answer(
     clock: Clock,
     note: Note | None = None,
     create_within: Seconds = CREATE_ANSWER_WITHIN,
+    ask: Ask | None = None,
 ) -> Reply:
     """Answer one call of the entry; every RackwrightError is a reply.
 
@@ -130,6 +158,7 @@ async def answer(
         clock: For the deadline.
         note: For the audit; not told of `status`, which is asked all the time. None: nobody.
         create_within: The setting create_answer_within_s.
+        ask: CloudStack about the instance; None: it is not asked.
     """
     began = clock.monotonic()
     try:
@@ -143,8 +172,13 @@ async def answer(
     learned(instance=request.instance.key.instance)
     limits = {Verb.CREATE: create_within, Verb.DELETE: DELETE_ANSWER_WITHIN}
     until = MonotonicSeconds(began + min(within, limits.get(request.verb, within)))
+
+    async def certify(asked: InstanceRequest, size: str | None) -> InstanceRequest:
+        return asked if ask is None else await ask(asked, size, until)
+
     try:
-        reply, outcome = await ACTS[request.verb](request.instance, machines, until), "ok"
+        call = Call(instance=request.instance, machines=machines, until=until, certify=certify)
+        reply, outcome = await ACTS[request.verb](call), "ok"
     except RackwrightError as error:
         learned(code=error.code)
         reply, outcome = failed(error), str(error.code)

@@ -25,13 +25,13 @@ from provisioner.operations.endings import failure_of
 from provisioner.operations.failures import FailureMemory
 from provisioner.operations.observing import Observer
 from provisioner.operations.pool_images import image_of
-from provisioner.operations.power import REBOOT, START, STOP
 from provisioner.operations.power_steps import FENCE, fence_text
 from provisioner.operations.release import RELEASE
-from provisioner.operations.steps import StepList, new_operation
+from provisioner.operations.steps import new_operation
+from provisioner.operations.tenant_power import TenantPower, known, mark, not_quarantined, said
 from provisioner.ports.clock import Clock
 from provisioner.ports.controllers import PowerAct
-from provisioner.ports.machines import Answer, Reserved
+from provisioner.ports.machines import Answer, Certify, Reserved, as_it_is
 from provisioner.seed.volume import ROOM_BYTES
 from provisioner.servers.allocation import (
     Allocation,
@@ -41,7 +41,7 @@ from provisioner.servers.allocation import (
     Phase,
 )
 from provisioner.servers.fit import why_unfit
-from provisioner.servers.model import Power, ServerRecord, State
+from provisioner.servers.model import ServerRecord
 from provisioner.servers.operation import OperationRecord, Status
 from provisioner.store.waiting import stored
 from provisioner.units import HostLabel, MonotonicSeconds, OperationId, SiteName
@@ -105,32 +105,36 @@ class BareMetal:
         macs = {network.nic_uuid: nic.mac for network, nic in pairs}
         return Reserved(server=server.name, macs=macs)
 
-    async def deploy(self, request: InstanceRequest, *, until: MonotonicSeconds) -> Answer:
+    async def deploy(
+        self, request: InstanceRequest, *, until: MonotonicSeconds, certify: Certify = as_it_is
+    ) -> Answer:
         """Install and start; an installed instance is started, never imaged again."""
         self._not_held()
         self.attached[request.key] = self.attached.get(request.key, 0) + 1
         try:
-            return await self._installed(request, until)
+            return await self._installed(request, until, certify)
         finally:
             self.attached[request.key] -= 1
             if not self.attached[request.key]:
                 del self.attached[request.key]
 
     async def power(
-        self, request: InstanceRequest, act: PowerAct, *, until: MonotonicSeconds
+        self,
+        request: InstanceRequest,
+        act: PowerAct,
+        *,
+        until: MonotonicSeconds,
+        certify: Certify = as_it_is,
     ) -> Answer:
         """Start, stop or reboot what the tenant has."""
         self._not_held()
         allocation = await self._allocation(request.key)
+        power = TenantPower(
+            records=self.records, bell=self.bell, clock=self.clock, times=self.times
+        )
         if act in {PowerAct.OFF, PowerAct.SOFT_OFF}:
-            return await self._stop(request, allocation, until)
-        running = await self._startable(allocation, request)
-        lists = {PowerAct.ON: START, PowerAct.CYCLE: REBOOT}
-        vlans = request.vlans() if request.networks else running.vlans()
-        record = await self._command(running, lists[act], request, Power.ON, vlans)
-        await self._done(record, until)
-        await self._known(running)
-        return Answer(text="started" if act is PowerAct.ON else "rebooted")
+            return await power.off(request, allocation, until)
+        return await power.on(request, allocation, act, until, certify)
 
     async def release(self, key: InstanceKey, who: str, *, until: MonotonicSeconds) -> Answer:
         """End the allocation for good; the wipe goes on after the answer."""
@@ -182,16 +186,18 @@ class BareMetal:
         await stored(end)
 
     # --- deploying ---------------------------------------------------------------------------
-    async def _installed(self, request: InstanceRequest, until: MonotonicSeconds) -> Answer:
+    async def _installed(
+        self, request: InstanceRequest, until: MonotonicSeconds, certify: Certify
+    ) -> Answer:
         allocation = await self._allocation(request.key)
         if allocation is not None and allocation.phase is Phase.ACTIVE:
-            return await self.power(request, PowerAct.ON, until=until)
+            return await self.power(request, PowerAct.ON, until=until, certify=certify)
         await self._failures.check(request.key)
         if allocation is None or allocation.phase is not Phase.DEPLOYING:
-            allocation = await self._open_deployment(request)
+            allocation = await self._open_deployment(await certify(request, None))
         else:
-            await self._not_quarantined(allocation)
-        await self._mark(allocation, stop_grace_until=None, **_host(request))
+            await not_quarantined(self.records, allocation)
+        await mark(self.records, allocation, stop_grace_until=None, **said(request))
         return await self._await_deployment(allocation, until)
 
     async def _open_deployment(self, request: InstanceRequest) -> Allocation:
@@ -246,7 +252,7 @@ class BareMetal:
         elif record.status is not Status.DONE:
             await self._failures.note(allocation.key)
             raise failure_of(record)
-        await self._known(allocation)
+        await known(self.records, allocation)
         return Answer(text=f"running on {allocation.server}")
 
     async def _still_installing(self, allocation: Allocation) -> Answer:
@@ -256,110 +262,8 @@ class BareMetal:
             raise TransientError(
                 ErrorCode.DEADLINE, "still installing; the installation goes on: ask again"
             )
-        await self._known(allocation)
+        await known(self.records, allocation)
         return Answer(text=f"installing on {allocation.server}; it goes on")
-
-    # --- power -------------------------------------------------------------------------------
-    async def _startable(
-        self, allocation: Allocation | None, request: InstanceRequest
-    ) -> Allocation:
-        if await stored(self.records.allocations.is_deleted, request.key):
-            raise ConflictError(ErrorCode.INSTANCE_DELETED, "the instance was deleted")
-        if allocation is None:
-            raise ConflictError(ErrorCode.INSTANCE_UNKNOWN, "no server was ever given to it")
-        if allocation.phase is Phase.ENDED:
-            raise ConflictError(ErrorCode.INSTANCE_ENDED, "its server was given back")
-        if allocation.phase is not Phase.ACTIVE:
-            raise ConflictError(ErrorCode.INSTANCE_BUSY, f"it is {allocation.phase}: ask again")
-        await self._not_quarantined(allocation)
-        await self._remember_networks(allocation, request)
-        return allocation
-
-    async def _not_quarantined(self, allocation: Allocation) -> None:
-        server = await stored(self.records.servers.server, allocation.server)
-        if server.state is State.QUARANTINED:
-            raise ConflictError(
-                ErrorCode.INSTANCE_QUARANTINED, "its server is quarantined: an operator must look"
-            )
-
-    async def _remember_networks(self, allocation: Allocation, request: InstanceRequest) -> None:
-        """A changed address or a new NIC stops nothing: it is recorded as needing a reseed."""
-        if not request.networks:
-            await self._mark(allocation, **_host(request))
-            return
-        before = [(n.address, n.prefix, n.gateway) for n in allocation.networks]
-        after = [(n.address, n.prefix, n.gateway) for n in request.networks]
-        reseed = allocation.needs_reseed or before != after
-        asked = {"networks": request.networks, "needs_reseed": reseed, **_host(request)}
-        await self._mark(allocation, **asked)
-
-    async def _stop(
-        self, request: InstanceRequest, allocation: Allocation | None, until: MonotonicSeconds
-    ) -> Answer:
-        if allocation is None or allocation.phase is Phase.ENDED:
-            return Answer(text="nothing to stop")
-        if not allocation.known_to_caller:
-            grace = MonotonicSeconds(self.clock.monotonic() + self.times.stop_grace_s)
-            await self._mark(allocation, stop_grace_until=grace)
-            return Answer(text="not installed yet: nothing was touched")
-        if await self._is_off_in_quarantine(allocation):
-            await self._mark(allocation, wanted=Power.OFF)
-            return Answer(text="off: its server is quarantined")
-        await self._not_quarantined(allocation)
-        if allocation.phase is Phase.DEPLOYING:
-            # its create was answered at the deadline
-            if not await self._deployment_ended(allocation, until):
-                raise TransientError(ErrorCode.DEADLINE, "its installation goes on: ask again")
-            allocation = await stored(self.records.allocations.by_id, allocation.id)
-            return await self._stop(request, allocation, until)
-        record = await self._command(allocation, STOP, request, Power.OFF, ())
-        await self._done(record, until)
-        return Answer(text="off, its port is in quarantine")
-
-    async def _deployment_ended(self, allocation: Allocation, until: MonotonicSeconds) -> bool:
-        assert allocation.operation is not None
-        await self.bell.wait(allocation.operation, CLOSED, until=until)
-        record = await stored(self.records.operations.operation, allocation.operation)
-        return record.status is not Status.OPEN
-
-    async def _is_off_in_quarantine(self, allocation: Allocation) -> bool:
-        """What switched it off was not this command, so it is read, and not long ago."""
-        server = await stored(self.records.servers.server, allocation.server)
-        is_young = abs(self.clock.monotonic() - server.power.at) <= self.times.reading_too_old_s
-        is_off = server.power.power is Power.OFF and is_young
-        return server.state is State.QUARANTINED and is_off
-
-    async def _command(
-        self,
-        allocation: Allocation,
-        steps: StepList,
-        request: InstanceRequest,
-        wanted: Power,
-        vlans: tuple[int, ...],
-    ) -> OperationRecord:
-        """What is wanted changes only where the operation could be opened, or runs already."""
-        commanded_at = self.clock.monotonic()
-        operation = replace(new_operation(steps, request.who), parameters={"vlans": vlans})
-        open_it = partial(
-            self.records.operations.open,
-            allocation.server,
-            operation,
-            now=self.clock.wall(),
-            of=allocation.id,
-        )
-        record = await stored(open_it)
-        learned(operation=record.id, epoch=record.epoch)
-        if record.id == operation.id:
-            await self._mark(allocation, wanted=wanted, commanded_at=commanded_at)
-        return record
-
-    async def _done(self, record: OperationRecord, until: MonotonicSeconds) -> None:
-        await self.bell.wait(record.id, CLOSED, until=until)
-        ended = await stored(self.records.operations.operation, record.id)
-        if ended.status is Status.OPEN:
-            raise TransientError(ErrorCode.DEADLINE, f"{record.steps_name} goes on: ask again")
-        if ended.status is not Status.DONE:
-            raise failure_of(ended)
 
     # --- small things ------------------------------------------------------------------------
     def _not_held(self) -> None:
@@ -372,23 +276,11 @@ class BareMetal:
             learned(server=found.server)
         return found
 
-    async def _known(self, allocation: Allocation) -> None:
-        """From here on a stop is a stop, and none that came before it counts."""
-        await self._mark(allocation, known_to_caller=True, stop_grace_until=None)
-
-    async def _mark(self, allocation: Allocation, **fields: object) -> None:
-        await stored(partial(self.records.allocations.mark, allocation.id, **fields))
-
     async def _operation(self, identifier: OperationId) -> OperationRecord | None:
         try:
             return await stored(self.records.operations.operation, identifier)
         except ConflictError:
             return None
-
-
-def _host(request: InstanceRequest) -> dict[str, object]:
-    """Where its caller sees it, where the verb says so."""
-    return {} if request.host is None else {"host": request.host}
 
 
 INSTALLING = "installing"

@@ -38,6 +38,7 @@ def view_of(
         quarantined=known.quarantined,
         held=held,
         failed=known.failed and allocation.phase is Phase.ENDED,
+        size=allocation.size,
     )
 
 

@@ -1,6 +1,6 @@
 """Whole operations, for verbs."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -24,6 +24,17 @@ class Answer:
     text: str
 
 
+Certify = Callable[[InstanceRequest, str | None], Awaitable[InstanceRequest]]
+"""Asked right before an instance is installed (None), or switched on (what was bought with it).
+
+Answers the request as it may be done: with the owner, with what was bought; or raises."""
+
+
+async def as_it_is(request: InstanceRequest, _size: str | None) -> InstanceRequest:
+    """Nobody is asked."""
+    return request
+
+
 class Machines(Protocol):
     """Bare metal as whole operations: ours, or another engine's.
 
@@ -35,12 +46,19 @@ class Machines(Protocol):
         """Keep a server for this instance; asking again gives the same one."""
         ...
 
-    async def deploy(self, request: InstanceRequest, *, until: MonotonicSeconds) -> Answer:
+    async def deploy(
+        self, request: InstanceRequest, *, until: MonotonicSeconds, certify: Certify = as_it_is
+    ) -> Answer:
         """Install and start; attach to a running deployment; start an installed instance."""
         ...
 
     async def power(
-        self, request: InstanceRequest, act: PowerAct, *, until: MonotonicSeconds
+        self,
+        request: InstanceRequest,
+        act: PowerAct,
+        *,
+        until: MonotonicSeconds,
+        certify: Certify = as_it_is,
     ) -> Answer:
         """ON is start, OFF is stop (graceful first), CYCLE is reboot."""
         ...

@@ -74,6 +74,8 @@ class InstanceRequest:
         host: Where the caller sees it; None where the verb does not say.
         image: Key in the pool's own map; None where the payload names none (a restart).
         user_data: Decoded bytes; None where the payload has none.
+        owner: As its cloud says; "" where it was not asked.
+        size: What was bought, by the name under which it was registered; likewise.
         password: Clear text as CloudStack sent it; goes hashed into vendor-data.
         truth: What the CloudStack API said about it; "not asked" until that port exists.
     """
@@ -89,6 +91,8 @@ class InstanceRequest:
     ssh_keys: tuple[str, ...] = ()
     user_data: bytes | None = None
     password: Secret | None = None
+    owner: str = ""
+    size: str = ""
     truth: str = "not asked"
 
     def vlans(self) -> tuple[int, ...]:
@@ -127,6 +131,8 @@ class Allocation:
         commanded_at: When the last power command for it began; readings before it say nothing.
         off_confirmed: Off was confirmed once after the end, for this tenant.
         host: Of its last create or start; "" where none has said.
+        owner: As its cloud said when it was last asked; "" where it never was.
+        size: What was bought with its first create; "" where nobody was asked.
         stop_grace_until: A stop came before CloudStack had it: released then, unless create comes.
         networks: Of the last verb that carried them; macs are CloudStack's.
     """
@@ -152,6 +158,8 @@ class Allocation:
     ended_at: WallSeconds | None = None
     end_reason: str = ""
     host: HostLabel = NOT_SAID
+    owner: str = ""
+    size: str = ""
     off_confirmed: bool = False
     needs_reseed: bool = False
     truth: str = "not asked"
@@ -192,6 +200,7 @@ class InstanceView:
         fresh: The newest reading is young enough to say anything.
         commanding: A power command is in progress.
         failed: The allocation ended because its deployment failed.
+        size: What was bought with it; "" where nobody was asked.
     """
 
     phase: Phase | None
@@ -204,6 +213,7 @@ class InstanceView:
     quarantined: bool = False
     held: bool = False
     failed: bool = False
+    size: str = ""
 
     def says_on(self) -> bool:
         """An active instance that is wanted on and runs: whoever is told so has it."""

@@ -32,6 +32,7 @@ MARKS = frozenset(
     {
         "wanted",
         "host",
+        "owner",
         "networks",
         "reserved_until",
         "known_to_caller",
@@ -352,6 +353,8 @@ def _asked(request: InstanceRequest) -> dict[str, Any]:
     }
     if request.host is not None:
         asked["host"] = request.host
+    if request.owner:
+        asked |= {"owner": request.owner, "size": request.size}
     return asked | ({"networks": request.networks} if request.networks else {})
 
 

@@ -26,6 +26,7 @@ from provisioner.store.registered import SqlRegistered
 from provisioner.store.schema import bring_up
 from provisioner.store.seeds import SqlSeeds
 from provisioner.store.servers import SqlServers
+from provisioner.store.site_keys import SqlSiteKeys
 from provisioner.store.tables import SITE_STATE
 from provisioner.store.transactions import Transactions
 from provisioner.units import Seconds
@@ -87,6 +88,7 @@ class Database:
             self.registered = SqlRegistered(transactions)
             self.calls = SqlCallJournal(transactions, clock)
             self.audit = SqlAudit(transactions, clock)
+            self.site_keys = SqlSiteKeys(transactions, cipher)
             self.seeds.drop_orphans()
             undone.pop_all()
 

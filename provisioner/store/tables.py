@@ -147,6 +147,8 @@ ALLOCATION = sa.Table(
     Column("ended_at", Float),
     _text("end_reason"),
     Column("host", Text, nullable=False, server_default=""),
+    Column("owner", Text, nullable=False, server_default=""),
+    Column("size", Text, nullable=False, server_default=""),
     _flag("off_confirmed"),
     _flag("needs_reseed"),
     _text("truth"),
@@ -162,6 +164,17 @@ Index(
     ALLOCATION.c.instance,
     unique=True,
     sqlite_where=_LIVING,
+)
+
+SITE_KEY = sa.Table(
+    "site_key",
+    META,
+    Column("site", Text, primary_key=True),
+    Column("endpoint", Text, nullable=False),
+    Column("key", Text, nullable=False),
+    Column("secret", Text, nullable=False),  # sealed
+    Column("ca", Text, nullable=False),  # PEM, "" where the system knows it
+    Column("changed_at", Float, nullable=False),
 )
 
 TOMBSTONE = sa.Table(

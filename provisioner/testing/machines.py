@@ -14,7 +14,7 @@ from provisioner.errors import (
 )
 from provisioner.ports.clock import Clock
 from provisioner.ports.controllers import PowerAct
-from provisioner.ports.machines import Answer, Reserved
+from provisioner.ports.machines import Answer, Certify, Reserved, as_it_is
 from provisioner.servers.allocation import InstanceKey, InstanceRequest, InstanceView, Phase
 from provisioner.servers.model import Power
 from provisioner.units import (
@@ -49,6 +49,7 @@ class _Kept:
     vlans: tuple[int, ...] = ()
     name: str = ""
     host: HostLabel | None = None
+    size: str = ""
 
 
 @dataclass(slots=True)
@@ -82,17 +83,23 @@ class FakeMachines:
         }
         return Reserved(server=kept.server, macs=macs)
 
-    async def deploy(self, request: InstanceRequest, *, until: WallSeconds) -> Answer:
+    async def deploy(
+        self, request: InstanceRequest, *, until: WallSeconds, certify: Certify = as_it_is
+    ) -> Answer:
         """Install within `install`, or attach to what is being installed."""
         self.calls.append(("deploy", request.key))
         if self.failures:
             raise self.failures.pop(0)
+        known = self._kept.get(request.key)
+        if known is None or known.phase is Phase.RESERVED:
+            request = await certify(request, None)
         kept = self._keep(request)
         if kept.phase is Phase.ACTIVE:
-            return await self.power(request, PowerAct.ON, until=until)
+            return await self.power(request, PowerAct.ON, until=until, certify=certify)
         if kept.phase is Phase.RESERVED:
             self._image(request)
             kept.vlans, kept.name, kept.host = _vlans(request), request.name, request.host
+            kept.size = request.size
             kept.phase, kept.wanted = Phase.DEPLOYING, Power.ON
             kept.ready_at = self.clock.wall() + self.install
             self.deployed.append(request)
@@ -102,7 +109,14 @@ class FakeMachines:
         kept.phase, kept.power, kept.known = Phase.ACTIVE, Power.ON, True
         return Answer(text=f"running on {kept.server}")
 
-    async def power(self, request: InstanceRequest, act: PowerAct, *, until: WallSeconds) -> Answer:
+    async def power(
+        self,
+        request: InstanceRequest,
+        act: PowerAct,
+        *,
+        until: WallSeconds,
+        certify: Certify = as_it_is,
+    ) -> Answer:
         """Switch what is installed; a stop of anything else touches nothing."""
         del until
         self.calls.append((f"power {act}", request.key))
@@ -116,6 +130,8 @@ class FakeMachines:
             raise ConflictError(ErrorCode.INSTANCE_ENDED, "its server was given back")
         if kept is None or kept.phase is not Phase.ACTIVE:
             raise ConflictError(ErrorCode.INSTANCE_UNKNOWN, "nothing is installed for it")
+        if act is PowerAct.ON:
+            request = await certify(request, kept.size)
         kept.vlans, kept.host = _vlans(request), request.host
         kept.wanted = kept.power = Power.ON
         return Answer(text="on")

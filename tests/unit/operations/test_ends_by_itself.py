@@ -52,7 +52,7 @@ def test_a_create_that_arrives_as_housekeeping_looks_is_respected(world):
     world.do(ask(world, "stop"))
     world.pass_time(1.0)
     stale = world.allocation()
-    world.do(world.bare_metal._mark(stale, stop_grace_until=None))
+    world.database.allocations.mark(stale.id, stop_grace_until=None)
     old = replace(stale, stop_grace_until=0.0)
     world.do(world.housekeeping._end(old, "late"))
     assert world.allocation().phase is Phase.DEPLOYING

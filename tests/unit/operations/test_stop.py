@@ -9,6 +9,7 @@ from provisioner.operations.power import START
 from provisioner.operations.quarantine import QUARANTINE
 from provisioner.operations.release import RELEASE
 from provisioner.operations.steps import new_operation
+from provisioner.operations.tenant_power import TenantPower
 from provisioner.servers.allocation import Phase
 from provisioner.servers.model import Placement, Power, State
 from provisioner.servers.operation import Status
@@ -136,9 +137,12 @@ def test_a_stop_supersedes_a_start_that_is_running(active):
 
 def test_a_command_that_cannot_be_opened_changes_nothing_that_is_wanted(active):
     before, released = active.allocation(), new_operation(RELEASE, "x")
+    commands = TenantPower(
+        records=active.records, bell=active.bell, clock=active.clock, times=active.times
+    )
     active.database.allocations.end_and_open(REQUEST.key, "x", released, tombstone=False, now=0.0)
     with pytest.raises(RackwrightError):
-        active.do(active.bare_metal._command(before, START, REQUEST, Power.OFF, ()))
+        active.do(commands._command(before, START, REQUEST, Power.OFF, ()))
     after = active.allocation()
     assert (after.wanted, after.commanded_at) == (before.wanted, before.commanded_at)
 

@@ -166,9 +166,11 @@ def test_the_revision_is_the_newest_migration():
 def test_a_database_of_the_first_revision_goes_on(database, folder, clock, sql):
     store.enrol(database, "s9")
     database.close()
-    for added in ("server DROP COLUMN hidden_media", "allocation DROP COLUMN host"):
-        sql(f"ALTER TABLE {added}")
-    sql("DROP TABLE registered")
+    sql("ALTER TABLE server DROP COLUMN hidden_media")
+    for column in ("host", "owner", "size"):
+        sql(f"ALTER TABLE allocation DROP COLUMN {column}")
+    for table in ("registered", "site_key"):
+        sql(f"DROP TABLE {table}")
     sql("UPDATE alembic_version SET version_num = '0001'")
     later = store.open_store(folder, clock)
     assert later.servers.server("s9").hidden_media == ()

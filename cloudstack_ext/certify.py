@@ -1,0 +1,116 @@
+"""A request with what CloudStack says of its instance, or a refusal.
+
+A first installation is not begun on a payload's word: it waits for the answer. A start asks,
+and goes on without one: a tenant's system must not depend on an API.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+from cloudstack_ext.bought import bought, same_size
+from cloudstack_ext.truth import Truth
+from provisioner.errors import ErrorCode, RackwrightError, TransientError
+from provisioner.ports.clock import Clock
+from provisioner.ports.registered import RegisteredRow
+from provisioner.servers.allocation import InstanceKey, InstanceRequest
+from provisioner.units import MonotonicSeconds, Seconds
+
+T = TypeVar("T")
+
+START_ASKS_S = 10.0
+PAUSES_S = (1.0, 2.0, 4.0, 8.0)
+LAST_PAUSE_S = 15.0
+
+
+@dataclass(slots=True, kw_only=True)
+class Certifier:
+    """For one CloudStack.
+
+    Attributes:
+        truth: Asks it.
+        registered: What it holds for us.
+        wait_s: How long a first installation waits for an answer (times.truth_wait_s).
+        memory_s: How long a refusal by an answer is answered at once.
+    """
+
+    truth: Truth
+    registered: Callable[[], Awaitable[tuple[RegisteredRow, ...]]]
+    clock: Clock
+    wait_s: float
+    memory_s: float
+    _refused: dict[InstanceKey, tuple[float, RackwrightError]] = field(default_factory=dict)
+
+    async def certified(
+        self, request: InstanceRequest, size: str | None, until: MonotonicSeconds
+    ) -> InstanceRequest:
+        """As it may be done; ports.machines.Certify, once it is told until when.
+
+        Raises:
+            TransientError: TRUTH_SILENT: a first installation had no answer in its time.
+            RackwrightError: What was bought is not what is asked for.
+        """
+        if size is None:
+            return await self._first(request, until)
+        return await self._again(request, size, until)
+
+    async def _first(self, request: InstanceRequest, until: MonotonicSeconds) -> InstanceRequest:
+        self._known_refusal(request.key)
+        instance = request.key.instance
+        by = MonotonicSeconds(min(until, self.clock.monotonic() + self.wait_s))
+        told = await self._patiently(lambda: self.truth.of(instance), by)
+        try:
+            found = bought(told, await self.registered(), pool=request.pool, image=request.image)
+        except RackwrightError as error:
+            self._refused[request.key] = (self.clock.monotonic(), error)
+            raise
+        user_data = request.user_data
+        if user_data is None:
+            user_data = await self._patiently(lambda: self.truth.user_data(instance), by)
+        return replace(
+            request,
+            owner=told.owner,
+            size=found.size,
+            image=found.image,
+            user_data=user_data,
+            truth=told.in_words(),
+        )
+
+    async def _again(
+        self, request: InstanceRequest, size: str, until: MonotonicSeconds
+    ) -> InstanceRequest:
+        by = MonotonicSeconds(min(until, self.clock.monotonic() + START_ASKS_S))
+        try:
+            told = await self._patiently(lambda: self.truth.of(request.key.instance), by)
+        except TransientError as error:
+            return replace(request, truth=f"not asked: {error.brief}")
+        same_size(told, await self.registered(), size=size)
+        return replace(request, owner=told.owner, truth=told.in_words())
+
+    def _known_refusal(self, key: InstanceKey) -> None:
+        """What an answer refused is not asked again by each of eleven retries."""
+        now = self.clock.monotonic()
+        self._refused = {k: v for k, v in self._refused.items() if now - v[0] < self.memory_s}
+        if key in self._refused:
+            raise self._refused[key][1]
+
+    async def _patiently(self, ask: Callable[[], Awaitable[T]], by: MonotonicSeconds) -> T:
+        """Again and again until there is an answer, ever more seldom."""
+        pauses = iter(PAUSES_S)
+        while True:
+            try:
+                return await self._bounded(ask(), by)
+            except TransientError:
+                pause = next(pauses, LAST_PAUSE_S)
+                if self.clock.monotonic() + pause >= by:
+                    raise
+            await self.clock.sleep(Seconds(pause))
+
+    async def _bounded(self, answer: Awaitable[T], by: MonotonicSeconds) -> T:
+        try:
+            async with asyncio.timeout(max(0.0, by - self.clock.monotonic())):
+                return await answer
+        except TimeoutError as error:
+            text = "CloudStack was asked and did not answer in time"
+            raise TransientError(ErrorCode.TRUTH_SILENT, text) from error

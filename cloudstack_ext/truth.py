@@ -1,0 +1,100 @@
+"""Who an instance is, asked of CloudStack itself: most of a payload is a tenant's word.
+
+Only an answer counts. An empty one is none: instances of projects and hidden ones are shown
+only to who asks for them, and a key may see a part of the world.
+"""
+
+import base64
+import binascii
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from cloudstack_ext.bought import Told
+from cloudstack_ext.client import RefusalError
+from provisioner.errors import ErrorCode, RackwrightError, TransientError
+from provisioner.units import InstanceId
+
+BAD_PARAMETER = 431
+"""What an id is answered with that never existed."""
+SHOWN: tuple[Mapping[str, str], ...] = ({}, {"displayvm": "false"})
+"""With displayvm=false an instance is shown to nobody who does not ask for such ones."""
+
+
+class Calls(Protocol):
+    """The one door to the API."""
+
+    async def call(self, command: str, parameters: Mapping[str, str | int | bool]) -> Any:  # noqa: ANN401 JSON
+        """One command's answer."""
+        ...
+
+
+class Truth(Protocol):
+    """What is asked of one CloudStack.
+
+    Raises TransientError TRUTH_SILENT where there is no answer, whatever the reason.
+    """
+
+    async def of(self, instance: InstanceId) -> Told:
+        """Asked now."""
+        ...
+
+    async def user_data(self, instance: InstanceId) -> bytes | None:
+        """As the tenant gave it; None where there is none."""
+        ...
+
+
+class ApiTruth:
+    """Truth by the API."""
+
+    def __init__(self, client: Calls) -> None:
+        self._client = client
+
+    async def of(self, instance: InstanceId) -> Told:
+        """Asked now."""
+        for shown in SHOWN:
+            asked = {"id": instance, "listall": "true", "projectid": "-1", **shown}
+            answer = await self._ask("listVirtualMachines", asked)
+            rows = answer.get("virtualmachine") if isinstance(answer, Mapping) else None
+            if isinstance(rows, list) and len(rows) == 1:
+                return _told(rows[0])
+        raise TransientError(ErrorCode.TRUTH_SILENT, "CloudStack does not show this instance")
+
+    async def user_data(self, instance: InstanceId) -> bytes | None:
+        """As the tenant gave it; None where there is none."""
+        asked = {"virtualmachineid": instance}
+        answer = await self._ask("getVirtualMachineUserData", asked)
+        try:
+            coded = answer["virtualmachineuserdata"].get("userdata")
+            return None if coded is None else base64.b64decode(coded, validate=True)
+        except (KeyError, AttributeError, TypeError, binascii.Error) as error:
+            raise _silent("getVirtualMachineUserData: the answer has another form") from error
+
+    async def _ask(self, command: str, asked: Mapping[str, str]) -> Any:  # noqa: ANN401
+        try:
+            return await self._client.call(command, asked)
+        except RefusalError as error:
+            if error.status == BAD_PARAMETER:
+                return {}
+            raise _silent(error.brief) from error
+        except RackwrightError as error:
+            raise _silent(str(error)) from error
+
+
+def _told(row: Mapping[str, Any]) -> Told:
+    try:
+        holder = f"project {row['project']}" if row.get("project") else str(row["account"])
+        return Told(
+            owner=f"{row.get('domainpath') or row['domain']}/{holder}",
+            offering=str(row["serviceofferingid"]),
+            offering_name=str(row["serviceofferingname"]),
+            template=str(row["templateid"]),
+            template_name=str(row["templatename"]),
+            state=str(row["state"]),
+            is_protected=row.get("deleteprotection"),
+        )
+    except KeyError as error:
+        raise _silent(f"listVirtualMachines: an instance without {error}") from error
+
+
+def _silent(why: str) -> TransientError:
+    return TransientError(ErrorCode.TRUTH_SILENT, f"CloudStack was asked and gave no answer: {why}")

@@ -1,0 +1,169 @@
+"""Start, stop and reboot of what a tenant has, and what such a verb says besides."""
+
+from dataclasses import dataclass, replace
+from functools import partial
+
+from provisioner.about import learned
+from provisioner.config import Times
+from provisioner.errors import ConflictError, ErrorCode, TransientError
+from provisioner.operations.bell import CLOSED, Bell
+from provisioner.operations.doors import Records
+from provisioner.operations.endings import failure_of
+from provisioner.operations.power import REBOOT, START, STOP
+from provisioner.operations.steps import StepList, new_operation
+from provisioner.ports.clock import Clock
+from provisioner.ports.controllers import PowerAct
+from provisioner.ports.machines import Answer, Certify
+from provisioner.servers.allocation import Allocation, InstanceKey, InstanceRequest, Phase
+from provisioner.servers.model import Power, State
+from provisioner.servers.operation import OperationRecord, Status
+from provisioner.store.waiting import stored
+from provisioner.units import MonotonicSeconds
+
+LISTS = {PowerAct.ON: START, PowerAct.CYCLE: REBOOT}
+
+
+def said(request: InstanceRequest) -> dict[str, object]:
+    """What each verb of an instance may say anew: where it is seen, and whose it is."""
+    host = {} if request.host is None else {"host": request.host}
+    return host | ({"owner": request.owner, "truth": request.truth} if request.owner else {})
+
+
+async def mark(records: Records, allocation: Allocation, **fields: object) -> None:
+    """Set fields of an allocation that no move changes."""
+    await stored(partial(records.allocations.mark, allocation.id, **fields))
+
+
+async def known(records: Records, allocation: Allocation) -> None:
+    """Its caller has it: from here on a stop is a stop, and none that came before it counts."""
+    await mark(records, allocation, known_to_caller=True, stop_grace_until=None)
+
+
+async def not_quarantined(records: Records, allocation: Allocation) -> None:
+    """Raises ConflictError INSTANCE_QUARANTINED."""
+    server = await stored(records.servers.server, allocation.server)
+    if server.state is State.QUARANTINED:
+        raise ConflictError(
+            ErrorCode.INSTANCE_QUARANTINED, "its server is quarantined: an operator must look"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TenantPower:
+    """Commands to what is installed."""
+
+    records: Records
+    bell: Bell
+    clock: Clock
+    times: Times
+
+    async def on(
+        self,
+        request: InstanceRequest,
+        allocation: Allocation | None,
+        act: PowerAct,
+        until: MonotonicSeconds,
+        certify: Certify,
+    ) -> Answer:
+        """Start or reboot; only a start is certified anew."""
+        running = await self._startable(request.key, allocation)
+        if act is PowerAct.ON:
+            request = await certify(request, running.size)
+        await self._remember_asked(running, request)
+        vlans = request.vlans() if request.networks else running.vlans()
+        record = await self._command(running, LISTS[act], request, Power.ON, vlans)
+        await self._done(record, until)
+        await known(self.records, running)
+        return Answer(text="started" if act is PowerAct.ON else "rebooted")
+
+    async def off(
+        self, request: InstanceRequest, allocation: Allocation | None, until: MonotonicSeconds
+    ) -> Answer:
+        """Off, gracefully first; what CloudStack never had is left alone for a while."""
+        if allocation is None or allocation.phase is Phase.ENDED:
+            return Answer(text="nothing to stop")
+        if not allocation.known_to_caller:
+            grace = MonotonicSeconds(self.clock.monotonic() + self.times.stop_grace_s)
+            await mark(self.records, allocation, stop_grace_until=grace)
+            return Answer(text="not installed yet: nothing was touched")
+        if await self._is_off_in_quarantine(allocation):
+            await mark(self.records, allocation, wanted=Power.OFF)
+            return Answer(text="off: its server is quarantined")
+        await not_quarantined(self.records, allocation)
+        if allocation.phase is Phase.DEPLOYING:
+            # its create was answered at the deadline
+            if not await self._deployment_ended(allocation, until):
+                raise TransientError(ErrorCode.DEADLINE, "its installation goes on: ask again")
+            allocation = await stored(self.records.allocations.by_id, allocation.id)
+            return await self.off(request, allocation, until)
+        record = await self._command(allocation, STOP, request, Power.OFF, ())
+        await self._done(record, until)
+        return Answer(text="off, its port is in quarantine")
+
+    async def _startable(self, key: InstanceKey, allocation: Allocation | None) -> Allocation:
+        if await stored(self.records.allocations.is_deleted, key):
+            raise ConflictError(ErrorCode.INSTANCE_DELETED, "the instance was deleted")
+        if allocation is None:
+            raise ConflictError(ErrorCode.INSTANCE_UNKNOWN, "no server was ever given to it")
+        if allocation.phase is Phase.ENDED:
+            raise ConflictError(ErrorCode.INSTANCE_ENDED, "its server was given back")
+        if allocation.phase is not Phase.ACTIVE:
+            raise ConflictError(ErrorCode.INSTANCE_BUSY, f"it is {allocation.phase}: ask again")
+        await not_quarantined(self.records, allocation)
+        return allocation
+
+    async def _remember_asked(self, allocation: Allocation, request: InstanceRequest) -> None:
+        """A changed address or a new NIC stops nothing: it is recorded as needing a reseed."""
+        if not request.networks:
+            await mark(self.records, allocation, **said(request))
+            return
+        before = [(n.address, n.prefix, n.gateway) for n in allocation.networks]
+        after = [(n.address, n.prefix, n.gateway) for n in request.networks]
+        reseed = allocation.needs_reseed or before != after
+        asked = {"networks": request.networks, "needs_reseed": reseed, **said(request)}
+        await mark(self.records, allocation, **asked)
+
+    async def _deployment_ended(self, allocation: Allocation, until: MonotonicSeconds) -> bool:
+        assert allocation.operation is not None
+        await self.bell.wait(allocation.operation, CLOSED, until=until)
+        record = await stored(self.records.operations.operation, allocation.operation)
+        return record.status is not Status.OPEN
+
+    async def _is_off_in_quarantine(self, allocation: Allocation) -> bool:
+        """What switched it off was not this command, so it is read, and not long ago."""
+        server = await stored(self.records.servers.server, allocation.server)
+        is_young = abs(self.clock.monotonic() - server.power.at) <= self.times.reading_too_old_s
+        is_off = server.power.power is Power.OFF and is_young
+        return server.state is State.QUARANTINED and is_off
+
+    async def _command(
+        self,
+        allocation: Allocation,
+        steps: StepList,
+        request: InstanceRequest,
+        wanted: Power,
+        vlans: tuple[int, ...],
+    ) -> OperationRecord:
+        """What is wanted changes only where the operation could be opened, or runs already."""
+        commanded_at = self.clock.monotonic()
+        operation = replace(new_operation(steps, request.who), parameters={"vlans": vlans})
+        open_it = partial(
+            self.records.operations.open,
+            allocation.server,
+            operation,
+            now=self.clock.wall(),
+            of=allocation.id,
+        )
+        record = await stored(open_it)
+        learned(operation=record.id, epoch=record.epoch)
+        if record.id == operation.id:
+            await mark(self.records, allocation, wanted=wanted, commanded_at=commanded_at)
+        return record
+
+    async def _done(self, record: OperationRecord, until: MonotonicSeconds) -> None:
+        await self.bell.wait(record.id, CLOSED, until=until)
+        ended = await stored(self.records.operations.operation, record.id)
+        if ended.status is Status.OPEN:
+            raise TransientError(ErrorCode.DEADLINE, f"{record.steps_name} goes on: ask again")
+        if ended.status is not Status.DONE:
+            raise failure_of(ended)
