@@ -9,7 +9,7 @@ import asyncio
 import email.utils
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -19,10 +19,10 @@ import cs
 import requests
 import urllib3.exceptions
 
+from cloudstack_ext.api_key import ApiKey
 from cloudstack_ext.parameters import Answer, Parameters
 from provisioner.errors import ErrorCode, InputError, OperatorError, RackwrightError, TransientError
 from provisioner.ports.clock import Clock
-from provisioner.secret import Secret
 from provisioner.units import Seconds
 
 ANSWER_WITHIN_S: Final = 60
@@ -49,18 +49,6 @@ FAILED: Final = 2
 PENDING: Final = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ApiKey:
-    """Who asks.
-
-    Attributes:
-        key: Names the user; no secret, it goes with every request.
-    """
-
-    key: str
-    secret: Secret
-
-
 @dataclass(eq=False)
 class RefusalError(OperatorError):
     """CloudStack's own refusal.
@@ -75,6 +63,9 @@ class RefusalError(OperatorError):
 class CloudStackClient:
     """Calls commands one after the other, in a thread of its own.
 
+    Attributes:
+        ahead_s: CloudStack's clock before ours, by its last answer; None: it never said.
+
     Args:
         endpoint: Ends in /client/api.
         key: Of the account that acts.
@@ -86,6 +77,7 @@ class CloudStackClient:
         self._endpoint, self._clock = endpoint, clock
         session = requests.Session()
         session.trust_env = False  # no proxy, netrc or CA bundle that the environment names
+        session.hooks["response"].append(self._note_time)
         self._cs = cs.CloudStack(
             endpoint=endpoint,
             key=key.key,
@@ -97,6 +89,7 @@ class CloudStackClient:
         )
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="cloudstack")
         self._answered = False
+        self.ahead_s: float | None = None
 
     def close(self) -> None:
         """Let the thread end; a call in it ends by its own time-out."""
@@ -214,12 +207,17 @@ class CloudStackClient:
             text = f"{self._endpoint}: {command} was sent and no answer came"
             raise TransientError(ErrorCode.CLOUDSTACK_SILENT, text, str(error)) from error
 
+    def _note_time(self, response: requests.Response, **_how: object) -> None:
+        with suppress(ValueError):  # no date, or one of no known form
+            there = email.utils.parsedate_to_datetime(response.headers.get("Date", ""))
+            self.ahead_s = there.timestamp() - self._clock.wall()
+
     def _refusal(self, command: str, error: cs.CloudStackApiException) -> RackwrightError:
         status = int(error.response.status_code)
         told = error.error if isinstance(error.error, dict) else {}
         words = _words(told.get("errortext"))
         if status == KEY_REFUSED and not self._answered:
-            skew = _skew(error.response.headers.get("Date"), self._clock.wall())
+            skew = _skew(self.ahead_s)
             text = f"{self._endpoint} refuses the API key or its secret{skew}"
             return InputError(ErrorCode.CLOUDSTACK_KEY, text, words)
         if status in {KEY_REFUSED, NOT_ALLOWED}:
@@ -289,13 +287,9 @@ def _never_sent(error: requests.exceptions.RequestException) -> bool:
     return isinstance(reason, urllib3.exceptions.NewConnectionError)
 
 
-def _skew(date: str | None, now: float) -> str:
+def _skew(ahead_s: float | None) -> str:
     """Said where the two clocks are so far apart that the signature may have expired."""
-    try:
-        there = email.utils.parsedate_to_datetime(date or "").timestamp()
-    except ValueError:
+    if ahead_s is None or abs(ahead_s) <= SKEW_S:
         return ""
-    if abs(there - now) <= SKEW_S:
-        return ""
-    way = "behind" if there > now else "ahead of"
-    return f"; this machine's clock is {abs(there - now):.0f} s {way} its own"
+    way = "behind" if ahead_s > 0 else "ahead of"
+    return f"; this machine's clock is {abs(ahead_s):.0f} s {way} its own"

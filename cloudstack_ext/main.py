@@ -37,6 +37,7 @@ def main() -> None:
 def callbacks() -> Callbacks:
     """What the command line is given."""
     from cloudstack_ext.lab.commands import lab_callbacks
+    from cloudstack_ext.main_cloudstack import cloudstack_commands
 
     return Callbacks(
         now=time.time,
@@ -55,6 +56,7 @@ def callbacks() -> Callbacks:
         ),
         keys=KeyCallbacks(read_public_key=_read_public_key, verify_signature=_verify_signature),
         lab=lab_callbacks(),
+        more=cloudstack_commands(),
     )
 
 

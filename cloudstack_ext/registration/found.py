@@ -141,7 +141,7 @@ def offering(row: Row) -> Thing:
     fields = _fields(
         row,
         "name", "displaytext", "cpunumber", "cpuspeed", "memory", "gpucount", "offerha", "hosttags",
-        "state",
+        "state", "vgpuprofileid",
     )  # fmt: skip
     fields["domainid"] = sorted_list(row.get("domainid"))
     fields["zoneid"] = sorted_list(row.get("zoneid"))

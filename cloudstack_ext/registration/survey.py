@@ -1,6 +1,6 @@
 """Everything that is known before a registration is planned, and the plan made of it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cloudstack_ext.registration.calls import Ids, commands
 from cloudstack_ext.registration.found import Found
@@ -34,6 +34,10 @@ class Survey:
     memory: tuple[Remembered, ...]
     ids: Ids
     plan: Plan
+
+    def with_plan(self, plan: Plan) -> "Survey":
+        """The same, with another way to go."""
+        return replace(self, plan=plan)
 
 
 async def survey(

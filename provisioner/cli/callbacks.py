@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
+    import click
+
     from provisioner.config import Role, Settings
     from provisioner.ports.catalogue import ImageRecord
     from provisioner.secret import Secret
@@ -101,6 +103,20 @@ class KeyCallbacks:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ApiServerCallbacks:
+    """The API server of the lab.
+
+    Attributes:
+        up: Number of the call to cut or None, "before" or "after": where it is, with its key.
+        status: The same with `running`.
+    """
+
+    up: Callable[[int | None, str], Mapping[str, Any]]
+    down: Callable[[], None]
+    status: Callable[[], Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LabCallbacks:
     """The virtual rack.
 
@@ -110,12 +126,14 @@ class LabCallbacks:
         status: The versioned document that docs/labs.md describes.
         payload: Verb, instance, image, public key file, user data file: what the demo would
             send; None where nothing is said.
+        api_server: None: this lab has none.
     """
 
     up: Callable[[Say], None]
     down: Callable[[Say], None]
     status: Callable[[], Mapping[str, Any]]
     payload: Callable[[str, str, str | None, Path | None, Path | None], str]
+    api_server: ApiServerCallbacks | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,6 +143,7 @@ class Callbacks:
     Attributes:
         now: Seconds since 1970.
         lab: None where the installation has no virtual rack: then its commands are not there.
+        more: Commands of other packages, which know what this one does not.
     """
 
     now: Callable[[], float]
@@ -132,3 +151,4 @@ class Callbacks:
     images: ImageCallbacks
     keys: KeyCallbacks
     lab: LabCallbacks | None = None
+    more: "tuple[click.Command, ...]" = ()

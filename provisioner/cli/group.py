@@ -128,6 +128,8 @@ def make_cli(
         root.add_command(each)
     if callbacks.lab is not None:
         root.add_command(lab)
+    for command in callbacks.more:
+        root.add_command(command)
     return root
 
 

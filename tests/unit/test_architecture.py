@@ -28,7 +28,7 @@ PLACES = {
     "alembic": ["provisioner/store/"],
     "starlette": ["provisioner/service/"],
     "uvicorn": ["provisioner/service/"],
-    "click": ["provisioner/cli/"],
+    "click": ["provisioner/cli/", "cloudstack_ext/cli/"],
     "rich": ["provisioner/cli/"],
 }
 STANDARD_LIBRARY_ONLY = ("provisioner/agent/", "provisioner/hardware/", "provisioner/wipe/")

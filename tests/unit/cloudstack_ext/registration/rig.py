@@ -7,7 +7,8 @@ from pathlib import Path
 
 from cloudstack_ext.api_server.server import ApiServer
 from cloudstack_ext.api_server.settings import ServerSettings
-from cloudstack_ext.client import ApiKey, CloudStackClient
+from cloudstack_ext.api_key import ApiKey
+from cloudstack_ext.client import CloudStackClient
 from cloudstack_ext.registration.apply import apply
 from cloudstack_ext.registration.model import Remembered
 from cloudstack_ext.registration.survey import survey

@@ -1,0 +1,1 @@
+"""`rackwright cloudstack`: the commands that need to know CloudStack. A place of click and rich."""

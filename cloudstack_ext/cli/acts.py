@@ -1,0 +1,185 @@
+"""What the commands of a registration do, and how it is told."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import click
+
+from cloudstack_ext.cli import plan_view
+from cloudstack_ext.cli.work import RegistrationDoors, Work, run
+from cloudstack_ext.registration import verify as checks_of
+from cloudstack_ext.registration.apply import apply as walk
+from cloudstack_ext.registration.model import Plan
+from cloudstack_ext.registration.reading import refuse_missing
+from cloudstack_ext.registration.removal import make_removal
+from cloudstack_ext.registration.setting_changes import change_settings, setting_changes
+from cloudstack_ext.registration.survey import Survey
+from cloudstack_ext.registration.verify import Check, Outcome, Seen
+from provisioner.cli.output import JSON, printable, show_json, show_table
+from provisioner.cli.record import Reached, write_record
+from provisioner.cli.session import Session
+from provisioner.errors import ConflictError, ErrorCode, Kind, OperatorError
+from provisioner.store.codec import plain
+
+CHANGES: Final = 2
+"""A plan's exit status where something is to be done; 0 where nothing is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class How:
+    """The options of a change.
+
+    Attributes:
+        evidence: Folder for the unsigned record.
+    """
+
+    output: str
+    dry_run: bool
+    evidence: Path | None
+
+
+def plan(
+    session: Session, doors: RegistrationDoors, file: Path, key_file: Path, output: str
+) -> int:
+    """Show it; the command's exit status."""
+
+    async def look(work: Work) -> int:
+        seen = await work.look()
+        _show(work, seen, seen.plan, output, with_calls=False)
+        _refuse(seen.plan)
+        return CHANGES if seen.plan.steps else 0
+
+    return run(session, doors, file, key_file, look)
+
+
+def apply(
+    session: Session,
+    doors: RegistrationDoors,
+    file: Path,
+    key_file: Path,
+    how: How,
+    *,
+    settings: bool,
+) -> None:
+    """Walk the plan, look again, and say what is left."""
+
+    async def act(work: Work) -> None:
+        seen = await work.look()
+        if how.dry_run:
+            _show(work, seen, seen.plan, how.output, with_calls=True)
+            _refuse(seen.plan)
+            return
+        changes = setting_changes(work.wanted, seen.found.settings) if settings else ()
+        if changes:
+            refuse_missing(("updateConfiguration",), seen.found.commands)
+        await walk(seen, work.client, work.memory, work.clock, _say)
+        await change_settings(work.client, changes, _say)
+        after = await work.look()
+        _tell_done(seen.plan, after.plan, how.output)
+        _record(session, how, f"register {file.name}", done=seen.plan, after=after, file=file)
+        _settled(after.plan)
+
+    run(session, doors, file, key_file, act)
+
+
+def unregister(
+    session: Session, doors: RegistrationDoors, file: Path, key_file: Path, how: How
+) -> None:
+    """Walk the way back, look again, and say what is left."""
+
+    async def act(work: Work) -> None:
+        seen = await work.look()
+        removal = _removal(seen)
+        if how.dry_run:
+            _show(work, seen, removal, how.output, with_calls=True)
+        _refuse(removal)
+        if how.dry_run:
+            return
+        await walk(seen.with_plan(removal), work.client, work.memory, work.clock, _say)
+        again = await work.look()
+        after = again.with_plan(_removal(again))
+        _tell_done(removal, after.plan, how.output)
+        _record(session, how, f"unregister {file.name}", done=removal, after=after, file=file)
+        _settled(after.plan)
+
+    run(session, doors, file, key_file, act)
+
+
+def verify(
+    session: Session, doors: RegistrationDoors, file: Path, key_file: Path, output: str
+) -> int:
+    """Look, show, and the command's exit status."""
+
+    async def look(work: Work) -> int:
+        seen = await work.look()
+        servers = await work.client.every("listManagementServers", "managementserver")
+        more = Seen(servers=servers, ahead_s=work.client.ahead_s, answer_within=work.answer_within)
+        return _show_checks(checks_of.verify(seen, more), output)
+
+    return run(session, doors, file, key_file, look)
+
+
+def _show_checks(checks: tuple[Check, ...], output: str) -> int:
+    end = checks_of.worst(checks)
+    if output == JSON:
+        show_json({"version": 1, "outcome": end.value, "checks": plain(checks)})
+    else:
+        rows = [(each.outcome.upper(), each.name, each.about, each.text) for each in checks]
+        show_table(("OUTCOME", "CHECK", "OF", "FOUND"), rows)
+        click.echo(f"{end}: {len(checks)} checks")
+    return Kind.OPERATOR.exit_code if end in {Outcome.BAD, Outcome.UNKNOWN} else 0
+
+
+def _removal(seen: Survey) -> Plan:
+    return make_removal(
+        seen.found, seen.memory, database=seen.ids.database, account=seen.places.account
+    )
+
+
+def _show(work: Work, seen: Survey, shown: Plan, output: str, *, with_calls: bool) -> None:
+    advised = work.advice(seen)
+    if output == JSON:
+        show_json(plan_view.document(shown, seen.ids, advised))
+        return
+    plan_view.show(shown, seen.ids, with_calls=with_calls)
+    plan_view.show_advice(advised)
+
+
+def _refuse(refused: Plan) -> None:
+    if refused.refusals:
+        raise ConflictError(ErrorCode.REGISTRATION_REFUSED, "; ".join(refused.refusals))
+
+
+def _tell_done(done: Plan, after: Plan, output: str) -> None:
+    if output == JSON:
+        acts = [{"act": each.act, "kind": each.kind, "name": each.name} for each in done.steps]
+        show_json({"version": 1, "done": plain(acts), "left": len(after.steps)})
+    else:
+        click.echo(f"Done: {len(done.steps)} steps. {plan_view.summary(after)}")
+
+
+def _settled(after: Plan) -> None:
+    """CloudStack may take a value and keep another: that is said, not repeated for ever."""
+    _refuse(after)
+    if after.steps:
+        left = ", ".join(f"{step.act} {step.kind} {step.name}" for step in after.steps)
+        text = f"all was done, and CloudStack shows something else afterwards: {left}"
+        raise OperatorError(ErrorCode.CLOUDSTACK_REFUSED, text)
+
+
+def _record(
+    session: Session, how: How, asked: str, *, done: Plan, after: Survey, file: Path
+) -> None:
+    reached = Reached(
+        asked=asked,
+        done=plan_view.document(done, after.ids, ()),
+        checked=plan_view.summary(after.plan),
+        state={"registered": plain(after.memory), "left": len(after.plan.steps)},
+        repeat=["cloudstack", "plan", str(file), "--output", "json"],
+    )
+    write_record(how.evidence, session, reached)
+
+
+def _say(line: str) -> None:
+    click.echo(printable(line), err=True)

@@ -1,0 +1,126 @@
+"""What every command of a registration does first: read the file, ask the service, look."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+from cloudstack_ext.api_key import ApiKey
+from cloudstack_ext.cli.key_file import read_api_key
+from cloudstack_ext.registration.inventory import OwnPool, strangers
+from cloudstack_ext.registration.memory import ServiceMemory
+from cloudstack_ext.registration.reading import Api
+from cloudstack_ext.registration.settings import Advice, advice
+from cloudstack_ext.registration.survey import Survey, survey
+from cloudstack_ext.registration.wanted import Wanted, parse_wanted
+from provisioner.cli.session import Door, Session, read_text
+from provisioner.config import Times
+from provisioner.errors import ErrorCode
+from provisioner.ports.clock import Clock
+from provisioner.strict import refused
+from provisioner.units import Seconds, SiteName
+
+T = TypeVar("T")
+RETIRED = "RETIRED"
+
+
+class Client(Api, Protocol):
+    """The client that a command opens and closes."""
+
+    @property
+    def ahead_s(self) -> float | None:
+        """CloudStack's clock before ours."""
+        ...
+
+    def close(self) -> None:
+        """Let go of it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegistrationDoors:
+    """What the composition root gives.
+
+    Attributes:
+        connect: Opens the client; nothing is asked yet.
+    """
+
+    clock: Clock
+    connect: Callable[[Wanted, ApiKey, Clock], Client]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """One command's doors and values."""
+
+    wanted: Wanted
+    client: Client
+    memory: ServiceMemory
+    clock: Clock
+    answer_within: Seconds
+
+    async def look(self) -> Survey:
+        """What is there now, and the plan."""
+        rows = await self.memory.rows()
+        database = await self.memory.database()
+        return await survey(self.client, self.wanted, rows, database=database)
+
+    def advice(self, seen: Survey) -> tuple[Advice, ...]:
+        """Settings that should be looked at."""
+        return advice(seen.found.settings, answer_within=self.answer_within)
+
+
+def run(
+    session: Session,
+    doors: RegistrationDoors,
+    file: Path,
+    key_file: Path,
+    what: Callable[[Work], Awaitable[T]],
+) -> T:
+    """Do something with one file and one key.
+
+    Raises:
+        InputError: REGISTRATION_INVALID: the file, with all its problems, before CloudStack is
+            asked anything.
+        RackwrightError: As the client, the service and `what` raise.
+    """
+    wanted = parse_wanted(read_text(file), source=str(file), folder=file.absolute().parent)
+    service = session.service()
+    problems = list(strangers(wanted, own_pools(service)))
+    if problems:
+        raise refused(problems, code=ErrorCode.REGISTRATION_INVALID, source=str(file))
+    key = read_api_key(key_file)
+    client = doors.connect(wanted, key, doors.clock)
+    work = Work(
+        wanted=wanted,
+        client=client,
+        memory=ServiceMemory(service, SiteName(wanted.site)),
+        clock=doors.clock,
+        answer_within=_answer_within(session),
+    )
+
+    async def running() -> T:
+        return await what(work)
+
+    try:
+        return asyncio.run(running())
+    finally:
+        client.close()
+
+
+def own_pools(service: Door) -> dict[str, OwnPool]:
+    """Pools of this Rackwright, with how many servers each has."""
+    servers = service.ask("GET", "/v1/servers")["servers"]
+    counted = Counter(each["pool"] for each in servers if each["state"] != RETIRED)
+    return {
+        pool["name"]: OwnPool(images=frozenset(pool["images"]), servers=counted[pool["name"]])
+        for pool in service.ask("GET", "/v1/pools")["pools"]
+    }
+
+
+def _answer_within(session: Session) -> Seconds:
+    """Of the service's settings, where they lie on this machine."""
+    times = session.settings().times if session.config.exists() else Times()
+    return Seconds(times.create_answer_within_s)

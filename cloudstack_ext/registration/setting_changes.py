@@ -1,0 +1,39 @@
+"""Changing CloudStack's settings as the file has them; only with --settings."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from cloudstack_ext.registration.reading import Api
+from cloudstack_ext.registration.settings import NEEDS_RESTART, SettingName
+from cloudstack_ext.registration.wanted import Wanted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SettingChange:
+    """One setting that differs."""
+
+    name: SettingName
+    old: str | None
+    new: str
+
+
+def setting_changes(
+    wanted: Wanted, in_force: Mapping[str, str | None]
+) -> tuple[SettingChange, ...]:
+    """Settings that the file names and that have another value."""
+    return tuple(
+        SettingChange(name=name, old=in_force.get(name), new=value)
+        for name, value in (wanted.settings or {}).items()
+        if in_force.get(name) != value
+    )
+
+
+async def change_settings(
+    api: Api, changes: tuple[SettingChange, ...], say: Callable[[str], None]
+) -> None:
+    """Each with its old and its new value, and whether it waits for a restart."""
+    for each in changes:
+        await api.call("updateConfiguration", {"name": each.name.value, "value": each.new})
+        restart = "; in force after a restart of the management servers"
+        waits = restart if each.name in NEEDS_RESTART else ""
+        say(f"setting {each.name}: {each.old or 'not set'} -> {each.new}{waits}")
