@@ -102,7 +102,7 @@ class CertificatePeer(BoundedPeer):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         """Called by the event loop, behind the handshake."""
         super().connection_made(transport)
-        shown = _shown(transport.get_extra_info("peercert") or {})
+        shown = shown_of(transport.get_extra_info("peercert") or {})
         self.app_state = {**self.app_state, PEER_CERTIFICATE: shown}
 
 
@@ -112,7 +112,7 @@ def peer_certificate(request: Request) -> Shown | None:
     return shown if isinstance(shown, Shown) else None
 
 
-def _shown(certificate: dict[str, Any]) -> Shown | None:
+def shown_of(certificate: dict[str, Any]) -> Shown | None:
     """Source of the form: ssl.SSLSocket.getpeercert."""
     subject = [pair for group in certificate.get("subject", ()) for pair in group]
     named = dict(subject)

@@ -3,18 +3,24 @@
 The payload never says it.
 """
 
+import logging
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, field
+from typing import Final, Protocol
 
 from starlette.requests import Request
 
 from provisioner.errors import ErrorCode, InputError, OperatorError
 from provisioner.ports.clock import Clock
 from provisioner.service.by_certificate import peer_certificate
-from provisioner.service.entries import parse_entries, refusal
+from provisioner.service.entries import Shown, parse_entries, refusal
 from provisioner.service.peers import peer_uid
-from provisioner.units import SiteName
+from provisioner.units import SiteName, WallSeconds
+
+log = logging.getLogger(__name__)
+
+WARN_BEFORE_S: Final = 30 * 86400.0
+WARN_EVERY_S: Final = 86400.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +77,7 @@ class CallerByCertificate:
     read_entries: Callable[[], str]
     sites: Collection[SiteName]
     clock: Clock
+    _warned_at: dict[int, WallSeconds] = field(default_factory=dict, init=False)
 
     def __call__(self, request: Request) -> Caller:
         """Raises OperatorError TLS_REFUSED; InputError PERMISSION: the site is not configured."""
@@ -83,4 +90,15 @@ class CallerByCertificate:
         if shown.site not in self.sites:
             text = f"site {shown.site} of entry {shown.name} is not in extension.sites"
             raise InputError(ErrorCode.PERMISSION, text)
+        self._warn_of_its_end(shown)
         return Caller(shown.site, f"entry {shown.name}")
+
+    def _warn_of_its_end(self, shown: Shown) -> None:
+        """For a month, each day: with the last certificate all verbs of its CloudStack fail."""
+        now = self.clock.wall()
+        left = shown.ends_at - now
+        warned_at = self._warned_at.get(shown.serial, 0.0)
+        if left < WARN_BEFORE_S and now - warned_at >= WARN_EVERY_S:
+            self._warned_at[shown.serial] = now
+            days, name = left / 86400, shown.name
+            log.warning("the certificate of entry %s ends in %.1f days", name, days)

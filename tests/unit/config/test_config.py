@@ -51,6 +51,10 @@ def changed(old: str, new: str) -> str:
     return SMALL.replace(old, new)
 
 
+def https(values: str) -> str:
+    return changed("[extension]", f"[extension]\nhttps = {{ {values} }}")
+
+
 def test_the_example_is_valid_and_says_nothing_surprising():
     assert settings(EXAMPLE.read_text()).notices() == ()
 
@@ -85,6 +89,36 @@ def test_files_lie_in_the_state_folder_unless_named():
 
 def test_each_uid_speaks_for_its_site():
     assert settings().extension.site_of_uid() == {7: "lab", 8: "lab"}
+
+
+@pytest.mark.parametrize(
+    ("values", "url", "hosts"),
+    [
+        ('address = "192.0.2.1"', "https://192.0.2.1:8445", ("192.0.2.1",)),
+        ('address = "fd66::1"', "https://[fd66::1]:8445", ("fd66::1",)),
+        (
+            'address = "192.0.2.1", names = ["rack.test", "192.0.2.1", "192.0.2.9"]',
+            "https://rack.test:8445",
+            ("rack.test", "192.0.2.1", "192.0.2.9"),
+        ),
+        ('address = "0.0.0.0", names = ["rack.test"]', "https://rack.test:8445", ("rack.test",)),
+    ],
+)
+def test_entries_find_the_service_by_the_first_host_of_its_certificate(values, url, hosts):
+    found = settings(https(f"port = 8445, {values}")).extension.https
+    assert found
+    assert (found.url(), found.hosts()) == (url, hosts)
+
+
+def test_a_site_that_nobody_can_speak_for_is_noticed():
+    text = changed(", uids = [7, 8] }", " }")
+    assert settings(text).notices() == (
+        "extension.sites: lab has no uids, and extension.https is not set, so nobody speaks for it",
+    )
+    listening = text.replace(
+        "[extension]", '[extension]\nhttps = { address = "192.0.2.1", port = 8445 }'
+    )
+    assert settings(listening).notices() == ()
 
 
 def test_urls_are_made_of_address_and_ports():
@@ -148,6 +182,25 @@ def test_all_problems_are_named_at_once_with_their_paths():
         (
             changed("[operators]", '[operators]\nhttps = {address = "10.66.0.1", port = 8080}'),
             "operators.https.port: taken by the provisioning listener",
+        ),
+        (
+            https('address = "10.66.0.1", port = 8443'),
+            "extension.https.port: taken by the provisioning listener",
+        ),
+        (
+            https('address = "10.66.0.1", port = 8445').replace(
+                "[operators]", '[operators]\nhttps = {address = "10.66.0.1", port = 8445}'
+            ),
+            "extension.https.port: taken by operators.https",
+        ),
+        (https('address = "::", port = 8445'), "extension.https.names: missing"),
+        (https('address = "here", port = 8445'), "extension.https.address: an IP address"),
+        *(
+            (
+                https(f'address = "10.0.0.1", port = 8445, names = ["{name}"]'),
+                "extension.https.names[0]: a host name or an IP address is expected",
+            )
+            for name in ("", "a b", "a..b", "https://a", "a:8445", "a/b", "*", "x" * 64)
         ),
         (
             SMALL + "[times]\nreading_too_old_s = 10\n",
