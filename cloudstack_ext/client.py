@@ -7,13 +7,13 @@ refused with CloudStack's words, or sent without an answer; the last is never ta
 
 import asyncio
 import email.utils
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import cs
 import requests
@@ -75,9 +75,7 @@ class CloudStackClient:
 
     def __init__(self, endpoint: str, key: ApiKey, clock: Clock, *, ca: Path | None = None) -> None:
         self._endpoint, self._clock = endpoint, clock
-        session = requests.Session()
-        session.trust_env = False  # no proxy, netrc or CA bundle that the environment names
-        session.hooks["response"].append(self._note_time)
+        session = _Session(self._note_time)
         self._cs = cs.CloudStack(
             endpoint=endpoint,
             key=key.key,
@@ -150,16 +148,17 @@ class CloudStackClient:
     ) -> tuple[Answer, ...] | None:
         """None where pages and count do not agree."""
         found: dict[str, Answer] = {}
-        rows, page = 0, 1
+        rows, total, page = 0, 0, 1
         while True:
             answer = await self.call(command, {**parameters, "page": page, "pagesize": size})
             some = answer.get(of, [])
             rows += len(some)
-            found |= {str(row.get("id", row.get("name"))): row for row in some}
-            if not some or rows >= int(answer.get("count", 0)):
+            total = max(total, int(answer.get("count", 0)))  # a page without rows has none
+            found |= {_identity(row): row for row in some}
+            if not some or rows >= total:
                 break
             page += 1
-        whole = rows >= int(answer.get("count", 0)) and len(found) == rows
+        whole = rows >= total and len(found) == rows
         return tuple(found.values()) if whole else None
 
     async def _asked(self, command: str, parameters: Parameters) -> Answer:
@@ -207,7 +206,7 @@ class CloudStackClient:
             text = f"{self._endpoint}: {command} was sent and no answer came"
             raise TransientError(ErrorCode.CLOUDSTACK_SILENT, text, str(error)) from error
 
-    def _note_time(self, response: requests.Response, **_how: object) -> None:
+    def _note_time(self, response: requests.Response) -> None:
         with suppress(ValueError):  # no date, or one of no known form
             there = email.utils.parsedate_to_datetime(response.headers.get("Date", ""))
             self.ahead_s = there.timestamp() - self._clock.wall()
@@ -250,6 +249,25 @@ class CloudStackClient:
             return await self._once("queryAsyncJobResult", {"jobid": job})
         except TransientError:
             return {}
+
+
+class _Session(requests.Session):
+    """Tells of every answer; cs prepares its requests without a session's hooks."""
+
+    def __init__(self, note: Callable[[requests.Response], None]) -> None:
+        super().__init__()
+        self.trust_env = False  # no proxy, netrc or CA bundle that the environment names
+        self._note = note
+
+    def send(self, request: requests.PreparedRequest, **how: Any) -> requests.Response:  # noqa: ANN401
+        response = super().send(request, **how)
+        self._note(response)
+        return response
+
+
+def _identity(row: Answer) -> str:
+    """A template of two zones is listed twice, a setting has no id."""
+    return f"{row.get('id', row.get('name'))} {row.get('zoneid', '')}"
 
 
 def _result(command: str, state: Answer) -> Answer:
