@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, ParamSpec, Protocol, TypeVar
 from urllib.parse import urlencode
 
 import click
+from click.core import ParameterSource
 
 from provisioner.cli.callbacks import Callbacks
 from provisioner.cli.options import option
@@ -139,16 +140,17 @@ def _read(path: Path, act: Callable[[], R]) -> R:
         raise InputError(ErrorCode.FILE_UNREADABLE, f"{path}: no text in UTF-8") from error
 
 
-def _set_config(context: click.Context, _parameter: click.Parameter, value: Path | None) -> None:
-    session = context.find_object(Session)
-    if value is not None and session is not None:
-        session.config = value
+def _named(context: click.Context, parameter: click.Parameter, value: Path | None) -> None:
+    """What stands nearest to the end of the line counts; the environment where nothing stands.
 
-
-def _set_socket(context: click.Context, _parameter: click.Parameter, value: Path | None) -> None:
-    session = context.find_object(Session)
+    The whole command has read the environment before any command below it asks again.
+    """
+    session, name = context.find_object(Session), str(parameter.name)
+    asks_again = context.parent is not None
+    if asks_again and context.get_parameter_source(name) is ParameterSource.ENVIRONMENT:
+        return
     if value is not None and session is not None:
-        session.socket = value
+        setattr(session, name, value)
 
 
 FILE: Final = click.Path(path_type=Path)
@@ -157,7 +159,7 @@ config_option = option(
     type=FILE,
     envvar="RACKWRIGHT_CONFIG",
     expose_value=False,
-    callback=_set_config,
+    callback=_named,
     help=f"Settings.  [default: {DEFAULT_CONFIG}]",
 )
 socket_option = option(
@@ -165,7 +167,7 @@ socket_option = option(
     type=FILE,
     envvar="RACKWRIGHT_SOCKET",
     expose_value=False,
-    callback=_set_socket,
+    callback=_named,
     help="The service's socket for operators, where not the one of the settings.",
 )
 output_option = option(

@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from provisioner.cli.callbacks import (
+    ApiServerCallbacks,
     Callbacks,
     ImageCallbacks,
     Initialised,
@@ -150,6 +151,11 @@ class Rig:
                 down=lambda say: say("gone"),
                 status=lambda: LAB,
                 payload=lambda *given: json.dumps([str(each) for each in given]),
+                api_server=ApiServerCallbacks(
+                    up=lambda *given: {"version": 1, "given": [str(each) for each in given]},
+                    down=lambda: self._note("api server down"),
+                    status=lambda: {"version": 1, "running": False},
+                ),
             ),
         )
 
@@ -307,6 +313,48 @@ def test_the_socket_is_that_of_the_settings_unless_named(rig):
         Path("/s"),
         Path("/t"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("words", "socket"),
+    [
+        (("server", "list"), "/env"),
+        (("--socket", "/s", "server", "list"), "/s"),
+        (("server", "list", "--socket", "/t"), "/t"),
+        (("--socket", "/s", "server", "list", "--socket", "/t"), "/t"),
+    ],
+)
+def test_a_socket_on_the_line_goes_before_that_of_the_environment(rig, monkeypatch, words, socket):
+    monkeypatch.setenv("RACKWRIGHT_SOCKET", "/env")
+    assert rig.run(*words).exit_code == 0
+    assert rig.calls == [("connect", Path(socket))]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [
+        ((), (), "env"),
+        (("line",), (), "line"),
+        ((), ("line",), "line"),
+        (("x",), ("line",), "line"),
+    ],
+)
+def test_settings_on_the_line_go_before_those_of_the_environment(
+    rig, monkeypatch, before, after, told
+):
+    def file(name: str) -> str:
+        path = rig.folder / name
+        socket = f'[operators]\nsocket = "/{name}"'
+        path.write_text(rig.config.read_text().replace("[operators]", socket))
+        return str(path)
+
+    def options(names: tuple[str, ...]) -> list[str]:
+        return [word for name in names for word in ("--config", file(name))]
+
+    monkeypatch.setenv("RACKWRIGHT_CONFIG", file("env"))
+    done = rig.runner.invoke(rig.cli, [*options(before), "server", "list", *options(after)])
+    assert done.exit_code == 0, done.output
+    assert rig.calls == [("connect", Path(f"/{told}"))]
 
 
 def test_init_shows_files_and_the_first_token(rig):
@@ -696,6 +744,15 @@ def test_the_lab_is_shown_for_people_and_programs(rig):
     assert rig.run("lab", "up").stderr == "network\n"
     assert rig.json("lab", "up") == LAB
     assert rig.json("lab", "down") == {"version": 1, "running": False}
+
+
+def test_the_api_server_of_the_lab_is_told_which_call_to_cut(rig):
+    asked = rig.json("lab", "cloudstack", "up", "--fail-call", "3", "--when", "after")
+    assert asked["given"] == ["3", "after"]
+    assert rig.json("lab", "cloudstack", "up")["given"] == ["None", "before"]
+    assert rig.run("lab", "cloudstack", "up", "--fail-call", "0").exit_code == 64
+    assert rig.json("lab", "cloudstack", "status") == {"version": 1, "running": False}
+    assert rig.json("lab", "cloudstack", "down") == {"version": 1, "running": False}
 
 
 def test_the_payload_of_a_verb_is_printed(rig):
