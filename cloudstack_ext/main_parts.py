@@ -23,6 +23,7 @@ from provisioner.seed.validate import check_seed
 from provisioner.seed.volume import make_volume
 from provisioner.servers.allocation import InstanceRequest
 from provisioner.servers.model import ServerRecord
+from provisioner.servers.turns import Pace
 from provisioner.service.metrics import Metrics
 from provisioner.store.database import Database
 from provisioner.units import MonotonicSeconds
@@ -75,6 +76,7 @@ def compose(settings: Settings) -> Parts:
         evidence=database.evidence,
         catalogue=database.catalogue,
         calls=database.calls,
+        turns=database.turns,
     )
     bell = Bell(effects=records.effects, operations=records.operations, clock=clock)
     machines = BareMetal(
@@ -140,4 +142,8 @@ def _site(settings: Settings) -> Site:
         ramdisk=partial(read_record, folder),
         site_initrd_sha256=hashlib.sha256(archive).hexdigest(),
         times=settings.times,
+        pace=Pace(
+            at_most_per_hour=settings.release.at_most_per_hour,
+            protected_hold_s=settings.release.protected_hold_s,
+        ),
     )

@@ -266,6 +266,20 @@ class Times:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ReleaseSettings:
+    """How fast what tenants had is wiped.
+
+    Attributes:
+        at_most_per_hour: Wipes that begin in any hour, of each pool; None: a tenth of its
+            servers, at least four.
+        protected_hold_s: A protected instance's disks stay as they are for so long.
+    """
+
+    at_most_per_hour: Annotated[int, between(1, 100_000)] | None = None
+    protected_hold_s: Annotated[float, between(0, 90 * 86400)] = 7 * 86400.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Retention:
     """Days that are kept; audit, evidence, operations and their stages stay for ever.
 
@@ -291,6 +305,7 @@ class Settings:
     extension: ExtensionSettings = ExtensionSettings()
     operators: OperatorSettings = OperatorSettings()
     times: Times = Times()
+    release: ReleaseSettings = ReleaseSettings()
     retention: Retention = Retention()
 
     def contradictions(self) -> Iterator[str]:

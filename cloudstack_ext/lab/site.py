@@ -304,6 +304,10 @@ namespace = "{self.rack.layout.rack}"
 
 [times]
 {times}
+
+[release]
+# the rack is played with: nobody waits an hour for its fifth wipe
+at_most_per_hour = 1000
 """
 
 

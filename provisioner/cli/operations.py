@@ -1,4 +1,4 @@
-"""`rackwright operation`: look, follow, end, begin again."""
+"""`rackwright operation`: look, follow, end, begin again, let go on."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,7 +19,7 @@ ID: Final = click.argument("identifier", metavar="ID", type=Identifier())
 
 @click.group()
 def operation() -> None:
-    """Operations: look, follow, cancel, retry."""
+    """Operations: look, follow, cancel, retry, release."""
 
 
 @operation.command("list")
@@ -101,6 +101,16 @@ def retry(session: Session, identifier: str, how: How) -> None:
     """Begin the same again for the same server, where its state allows it."""
     target = f"{_path(identifier)}/retry"
     change(session, how, asked=f"retry operation {identifier}", method="POST", target=target)
+
+
+@operation.command()
+@ID
+@changes
+@click.pass_obj
+def release(session: Session, identifier: str, how: How) -> None:
+    """Wipe now what waits for its turn, or was protected; its note says why it waits."""
+    asked, target = f"release operation {identifier}", f"{_path(identifier)}/release"
+    change(session, how, asked=asked, method="POST", target=target)
 
 
 def _path(identifier: str) -> str:

@@ -17,6 +17,7 @@ from provisioner.secret import Secret
 from provisioner.servers.manifest import ServerEntry
 from provisioner.servers.model import Pool, ServerRecord
 from provisioner.servers.operation import OperationRecord
+from provisioner.servers.turns import Turn
 from provisioner.units import ImageName, OperationId, ServerName, SiteName, WallSeconds
 
 
@@ -242,6 +243,14 @@ class OperationDesk(Protocol):
         """Open the same again for the same server, where the server's state allows it."""
         ...
 
+    async def release(self, operation: OperationId, by: Operator, *, dry_run: bool) -> Asked:
+        """Let a release go on whose wipe waits, whatever it waits for.
+
+        Raises:
+            ConflictError: OPERATION_ENDED; STATE_CONFLICT: nothing keeps it from going on.
+        """
+        ...
+
     async def bundle(self, operation: OperationId) -> bytes:
         """A tar.gz: record, console, agent's journal, boot files, DHCP lines; no secret."""
         ...
@@ -310,6 +319,10 @@ class RecordDesk(Protocol):
 
     async def readiness(self) -> Readiness:
         """Asked now."""
+        ...
+
+    async def waiting(self) -> tuple[Turn, ...]:
+        """Releases whose wipe waits, in their order."""
         ...
 
 

@@ -24,12 +24,14 @@ from provisioner.operations.doors import Records
 from provisioner.operations.lists import BY_NAME, follow
 from provisioner.operations.rehearsal import Rehearse
 from provisioner.operations.steps import new_operation
+from provisioner.operations.turn_steps import LET_GO, TURN
 from provisioner.ports.catalogue import ImageRecord
 from provisioner.ports.clock import Clock
 from provisioner.ports.journal import Audit, AuditEntry, CallHistory
 from provisioner.servers.model import Pool
 from provisioner.servers.operation import Effect, OperationRecord, Outcome, Status
 from provisioner.servers.states import Ending, Intent, next_move
+from provisioner.servers.turns import Turn
 from provisioner.store.waiting import stored
 from provisioner.units import ImageName, OperationId, ServerName, WallSeconds
 
@@ -146,6 +148,36 @@ class Operations:
                     ErrorCode.STATE_CONFLICT,
                     f"{record.server} was enrolled or verified anew since then: ask for it anew",
                 )
+
+    async def release(self, operation: OperationId, by: Operator, *, dry_run: bool) -> Asked:
+        """Whatever it waits for, it waits no more."""
+        record = await stored(self.records.operations.operation, operation)
+        turn = await stored(self.records.turns.turn, operation)
+        planned: tuple[PlannedStep, ...] = ()
+        if dry_run:
+            planned = await self._after_its_turn(record)
+        else:
+            refuse_held(self.held)
+            await stored(self.records.turns.let_go, operation, by.who())
+            why = f"it waited: {turn.waits_for}" if turn.waits_for else "before its turn came"
+            await stored(self.audit.audit, by.who(), "release", operation, why)
+            await stored(self.bell.ring, operation, LET_GO)
+        return Asked(
+            text=f"{record.server} is wiped without waiting for its turn",
+            server=record.server,
+            dry_run=dry_run,
+            operation=operation,
+            steps=planned,
+        )
+
+    async def _after_its_turn(self, record: OperationRecord) -> tuple[PlannedStep, ...]:
+        """The rest of the release, as it goes on."""
+        server = await stored(self.records.servers.server, record.server)
+        steps = BY_NAME[record.steps_name]
+        again = replace(new_operation(steps, record.who), parameters=record.parameters)
+        planned = await self.rehearse(server, again, steps)
+        names = [each.name for each in planned]
+        return planned[names.index(TURN.name) + 1 :]
 
     async def bundle(self, operation: OperationId) -> bytes:
         """A tar.gz of the record, its stages, and all files kept beside it."""
@@ -288,3 +320,7 @@ class Written:
     async def readiness(self) -> Readiness:
         """Asked now."""
         return Readiness(held=self.held, missing=self.missing(), breakers=self.left_alone())
+
+    async def waiting(self) -> tuple[Turn, ...]:
+        """Releases whose wipe waits."""
+        return await stored(self.records.turns.waiting)

@@ -18,10 +18,12 @@ from provisioner.ports.network import BootOffers, SwitchPorts
 from provisioner.ports.observations import Observations
 from provisioner.ports.operations import Effects, Operations
 from provisioner.ports.servers import Servers
+from provisioner.ports.turns import Turns
 from provisioner.ramdisk.record import RamdiskRecord
 from provisioner.servers.allocation import Allocation
 from provisioner.servers.model import ServerRecord
 from provisioner.servers.operation import OperationRecord
+from provisioner.servers.turns import Pace
 from provisioner.units import MonotonicSeconds
 
 
@@ -36,6 +38,7 @@ class Site:
         ramdisk: What is booted, read anew each time; raises RAMDISK_MISSING. Its digests are
             part of the evidence.
         site_initrd_sha256: Of the small second initrd, named apart from the ramdisk's digest.
+        pace: How fast what tenants had may be wiped.
     """
 
     name: str
@@ -44,6 +47,7 @@ class Site:
     ramdisk: Callable[[], RamdiskRecord]
     site_initrd_sha256: str
     times: Times
+    pace: Pace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +65,7 @@ class Records:
     evidence: EvidenceLog
     catalogue: Catalogue
     calls: CallJournal
+    turns: Turns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

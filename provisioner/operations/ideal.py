@@ -256,6 +256,7 @@ class IdealRecords:
             evidence=SimpleNamespace(append_and_clean=lambda _id, _document: "rehearsed"),
             catalogue=self.real.catalogue,
             calls=calls,
+            turns=SimpleNamespace(take=_forget),
         )
 
     def _change(self, _name: ServerName, **fields: Any) -> None:  # noqa: ANN401

@@ -39,6 +39,7 @@ from provisioner.servers.allocation import (
     InstanceRequest,
     InstanceView,
     Phase,
+    Protection,
 )
 from provisioner.servers.fit import why_unfit
 from provisioner.servers.model import ServerRecord
@@ -136,7 +137,14 @@ class BareMetal:
             return await power.off(request, allocation, until)
         return await power.on(request, allocation, act, until, certify)
 
-    async def release(self, key: InstanceKey, who: str, *, until: MonotonicSeconds) -> Answer:
+    async def release(
+        self,
+        key: InstanceKey,
+        who: str,
+        *,
+        until: MonotonicSeconds,
+        protection: Protection = Protection.NOT_ASKED,
+    ) -> Answer:
         """End the allocation for good; the wipe goes on after the answer."""
         self._not_held()
         now, began = self.clock.wall(), self.clock.monotonic()
@@ -148,6 +156,7 @@ class BareMetal:
             operation,
             tombstone=True,
             now=now,
+            protection=protection,
         )
         ended = await stored(end)
         if ended is None:

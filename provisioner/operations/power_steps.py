@@ -101,7 +101,7 @@ async def _fence(work: Work) -> Mapping[str, Any]:
 def fence_text(operation: OperationId, arrived: Collection[tuple[OperationId, str]]) -> str:
     """What a `delete` is told of this release's fence."""
     if (operation, f"{FENCE}:off") in arrived:
-        return "off is confirmed; the server is being wiped"
+        return "off is confirmed; the wipe follows"
     if (operation, f"{FENCE}:shut") in arrived:
         return "its controller does not answer: its port is shut"
     if (operation, f"{FENCE}:unseen") in arrived:

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from provisioner.errors import ErrorCode, OperatorError
-from provisioner.operations import boot_steps, port_steps, power_steps, wipe_steps
+from provisioner.operations import boot_steps, port_steps, power_steps, turn_steps, wipe_steps
 from provisioner.operations.deploy import AGENT_ENDS
 from provisioner.operations.doors import Work
 from provisioner.operations.media_steps import CONTROLLER_MEDIA
@@ -112,13 +112,15 @@ WIPE = (
 )
 
 RELEASE = StepList(
-    name="release/1",
+    name="release/2",
     kind=Intent.RELEASE,
     steps=(
         power_steps.FENCED,
         power_steps.OFF_FOR_GOOD,
         port_steps.TO_QUARANTINE,
         SECRETS,
+        turn_steps.HAS_BASELINE,
+        turn_steps.TURN,
         REST,
         port_steps.TO_PROVISIONING,
         boot_steps.NETWORK_FIRST,

@@ -4,7 +4,13 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from provisioner.errors import InputError
-from provisioner.servers.allocation import Allocation, Failure, InstanceKey, InstanceRequest
+from provisioner.servers.allocation import (
+    Allocation,
+    Failure,
+    InstanceKey,
+    InstanceRequest,
+    Protection,
+)
 from provisioner.servers.model import ServerRecord
 from provisioner.servers.operation import NewOperation
 from provisioner.units import (
@@ -89,12 +95,14 @@ class Allocations(Protocol):
         tombstone: bool,
         now: WallSeconds,
         still: Callable[[Allocation], bool] | None = None,
+        protection: Protection = Protection.NOT_ASKED,
     ) -> Allocation | None:
         """End the living allocation and open its server's release, in one transaction.
 
         A QUARANTINED server stays so. RESERVED and never powered: AVAILABLE, nothing opened.
         Timers give `still`: asked in the transaction, False leaves everything as it is. None
-        is answered where nothing was ended.
+        is answered where nothing was ended. Where the instance is protected, or nobody could
+        say, its wipe waits.
         """
         ...
 

@@ -5,7 +5,12 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from provisioner.ports.controllers import PowerAct
-from provisioner.servers.allocation import InstanceKey, InstanceRequest, InstanceView
+from provisioner.servers.allocation import (
+    InstanceKey,
+    InstanceRequest,
+    InstanceView,
+    Protection,
+)
 from provisioner.units import HostLabel, MacAddress, MonotonicSeconds, ServerName, SiteName
 
 
@@ -63,8 +68,18 @@ class Machines(Protocol):
         """ON is start, OFF is stop (graceful first), CYCLE is reboot."""
         ...
 
-    async def release(self, key: InstanceKey, who: str, *, until: MonotonicSeconds) -> Answer:
-        """End the allocation for good; success also where there is none."""
+    async def release(
+        self,
+        key: InstanceKey,
+        who: str,
+        *,
+        until: MonotonicSeconds,
+        protection: Protection = Protection.NOT_ASKED,
+    ) -> Answer:
+        """End the allocation for good; success also where there is none.
+
+        One that is protected, or of which nobody could say, is fenced and wiped days later.
+        """
         ...
 
     async def observe(self, key: InstanceKey) -> InstanceView:

@@ -33,6 +33,17 @@ class Phase(StrEnum):
     ENDED = "ended"
 
 
+class Protection(StrEnum):
+    """Whether its caller keeps an instance from being deleted by mistake."""
+
+    NOT_ASKED = "not asked"
+    """Nobody has asked yet: it is treated as one that is not protected."""
+    UNPROTECTED = "unprotected"
+    PROTECTED = "protected"
+    UNKNOWN = "unknown"
+    """Asked, and not answered in time: treated as protected."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstanceKey:
     """An instance of one CloudStack; several CloudStacks may be served."""
@@ -163,6 +174,7 @@ class Allocation:
     off_confirmed: bool = False
     needs_reseed: bool = False
     truth: str = "not asked"
+    protection: Protection = Protection.NOT_ASKED
 
     def vlans(self) -> tuple[int, ...]:
         """Of the networks that are remembered, in their order."""

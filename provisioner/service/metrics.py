@@ -7,6 +7,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 
 from provisioner.servers.model import ServerRecord, State
+from provisioner.servers.turns import Turn, Why
 from provisioner.units import ServerName
 
 MEDIA_TYPE: Final = CONTENT_TYPE_PLAIN_0_0_4
@@ -58,6 +59,13 @@ class Metrics:
             registry=self._registry,
         )
 
+        self._waiting = Gauge(
+            "rackwright_releases_waiting",
+            "Servers given back whose wipe waits: for the pool's pace, or since it was protected.",
+            ["pool", "why"],
+            registry=self._registry,
+        )
+
     def stage(self, operation: str, stage: str, outcome: str, seconds: float) -> None:
         """A stage ended; `outcome` is "done" or "failed"."""
         self._stages.labels(operation, stage, outcome).observe(seconds)
@@ -70,7 +78,12 @@ class Metrics:
         """A verb was answered; names that are none of ours are counted as one."""
         self._verbs.labels(verb, str(status)).observe(seconds)
 
-    def text(self, servers: Iterable[ServerRecord], breakers: Iterable[ServerName]) -> bytes:
+    def text(
+        self,
+        servers: Iterable[ServerRecord],
+        breakers: Iterable[ServerName],
+        waiting: Iterable[Turn] = (),
+    ) -> bytes:
         """All of it in Prometheus' format, with servers counted now."""
         known = tuple(servers)
         self._servers.clear()
@@ -86,4 +99,10 @@ class Metrics:
         self._breakers.clear()
         for name in breakers:
             self._breakers.labels(name).set(1)
+        self._waiting.clear()
+        for pool in {server.pool for server in known}:  # a 0 that is there can be watched
+            for why in Why:
+                self._waiting.labels(pool, why.value).set(0)
+        for turn in waiting:
+            self._waiting.labels(turn.pool, turn.waits_for).inc()
         return generate_latest(self._registry)

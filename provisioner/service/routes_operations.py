@@ -126,6 +126,9 @@ def operation_routes(whole: Desk, clock: Clock, stopping: Callable[[], bool]) ->
     async def retried(asking: Asking) -> Asked:
         return await desk.retry(_id(asking), asking.operator, dry_run=asking.dry_run)
 
+    async def released(asking: Asking) -> Asked:
+        return await desk.release(_id(asking), asking.operator, dry_run=asking.dry_run)
+
     async def bundled(asking: Asking) -> Response:
         return Response(await desk.bundle(_id(asking)), media_type=BUNDLE_TYPE)
 
@@ -178,6 +181,15 @@ def operation_routes(whole: Desk, clock: Clock, stopping: Callable[[], bool]) ->
             role=Role.OPERATOR,
             answer=retried,
             summary="Begin the same again.",
+            gives=Asked,
+            dries=True,
+        ),
+        Route(
+            method="POST",
+            path=f"{_ONE}/release",
+            role=Role.OPERATOR,
+            answer=released,
+            summary="Let a release that waits go on to its wipe.",
             gives=Asked,
             dries=True,
         ),

@@ -111,7 +111,8 @@ def record_routes(desk: Desk, metrics: Metrics) -> tuple[Route, ...]:
 
     async def measured(_asking: Asking) -> Response:
         breakers = (await desk.records.readiness()).breakers
-        text = metrics.text(await desk.servers.servers(), breakers)
+        waiting = await desk.records.waiting()
+        text = metrics.text(await desk.servers.servers(), breakers, waiting)
         return Response(text, media_type=MEDIA_TYPE)
 
     look = Role.VIEWER

@@ -11,7 +11,14 @@ from provisioner.errors import (
     ErrorCode,
 )
 from provisioner.ports.allocations import HandOver, WhyUnfit, fits_always
-from provisioner.servers.allocation import Allocation, Failure, InstanceKey, InstanceRequest, Phase
+from provisioner.servers.allocation import (
+    Allocation,
+    Failure,
+    InstanceKey,
+    InstanceRequest,
+    Phase,
+    Protection,
+)
 from provisioner.servers.model import Power, State
 from provisioner.servers.operation import NewOperation, Status
 from provisioner.servers.states import MOVES, Intent, next_move
@@ -20,6 +27,7 @@ from provisioner.store.choice import take_fitting
 from provisioner.store.codec import plain
 from provisioner.store.tables import ALLOCATION, OPERATION, TOMBSTONE
 from provisioner.store.transactions import Transactions
+from provisioner.store.turns import open_turn
 from provisioner.units import (
     AllocationId,
     ImageName,
@@ -41,6 +49,7 @@ MARKS = frozenset(
         "stop_grace_until",
         "off_confirmed",
         "needs_reseed",
+        "protection",
         "truth",
     }
 )
@@ -169,6 +178,7 @@ class SqlAllocations:
         tombstone: bool,
         now: WallSeconds,
         still: Callable[[Allocation], bool] | None = None,
+        protection: Protection = Protection.NOT_ASKED,
     ) -> Allocation | None:
         """End the living allocation and open its server's release.
 
@@ -180,6 +190,7 @@ class SqlAllocations:
             now: For the records.
             still: Asked in the transaction: False leaves everything as it is. For timers, since
                 a `create` may arrive at the same moment.
+            protection: As it was asked for this end; NOT_ASKED: as it is remembered.
 
         Returns:
             The allocation, ended; None where none lived.
@@ -193,6 +204,8 @@ class SqlAllocations:
             allocation = moves.living_of(connection, key)
             if allocation is None or (still is not None and not still(allocation)):
                 return None
+            if protection is not Protection.NOT_ASKED:
+                allocation = _change(connection, allocation.id, {"protection": protection})
             moves.end_allocation(connection, allocation.id, reason, now=now)
             if not _free(connection, allocation):
                 if operation is None:
@@ -219,6 +232,7 @@ class SqlAllocations:
             allocation=allocation.id,
             now=now,
         )
+        open_turn(connection, allocation, operation.id)
 
     def mark(self, allocation: AllocationId, **fields: Any) -> None:  # noqa: ANN401 fields of Allocation
         """Set named fields; the allocation may have ended.

@@ -29,6 +29,7 @@ from provisioner.store.servers import SqlServers
 from provisioner.store.site_keys import SqlSiteKeys
 from provisioner.store.tables import SITE_STATE
 from provisioner.store.transactions import Transactions
+from provisioner.store.turns import SqlTurns
 from provisioner.units import Seconds
 
 BUSY_TIMEOUT = Seconds(30.0)
@@ -80,6 +81,7 @@ class Database:
             self.allocations = SqlAllocations(transactions, hand_over)
             self.operations = SqlOperations(transactions, hand_over)
             self.effects = SqlEffects(transactions)
+            self.turns = SqlTurns(transactions)
             self.boots = SqlBoots(transactions)
             self.orders = SqlAgentOrders(transactions)
             self.seeds = SqlSeeds(transactions, cipher)

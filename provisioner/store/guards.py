@@ -50,7 +50,7 @@ def guards() -> dict[str, str]:
     """Name -> statement."""
     return {
         f"guard_{name}": f"CREATE TRIGGER guard_{name} {body}"
-        for part in (_servers, _allocations, _operations, _evidence, _once, _generation)
+        for part in (_servers, _allocations, _operations, _turns, _evidence, _once, _generation)
         for name, body in part()
     }
 
@@ -252,6 +252,21 @@ def _operations() -> Guards:
             "effect: a newer owner, or the operation is closed",
         )
     yield _append("effect", "operation step")
+    # the act that cannot be taken back, behind two locks: its step's, and this one
+    yield _refuse(
+        "effect_of_its_turn",
+        "INSERT ON effect",
+        "NEW.step = 'erase' AND EXISTS (SELECT 1 FROM turn t"
+        " WHERE t.operation = NEW.operation AND t.begun_at IS NULL)",
+        "effect: its wipe waits for its turn",
+    )
+    yield _refuse(
+        "effect_on_a_known_machine",
+        "INSERT ON effect",
+        "NEW.step = 'erase' AND (SELECT s.baseline FROM operation o JOIN server s"
+        " ON s.name = o.server WHERE o.id = NEW.operation) IS NULL",
+        "effect: nothing is erased that was never compared with a baseline",
+    )
     yield _refuse(
         "effect_done_once",
         "UPDATE OF done, result ON effect",
@@ -259,6 +274,24 @@ def _operations() -> Guards:
         "effect: done for ever",
     )
     yield _stay("effect")
+
+
+def _turns() -> Guards:
+    yield _append("turn", "operation")
+    yield _keep("turn", "number operation server pool counted held")
+    yield _refuse(
+        "turn_begins_once",
+        "UPDATE ON turn",
+        "OLD.begun_at IS NOT NULL",
+        "turn: begun for ever",
+    )
+    yield _refuse(
+        "turn_let_go_for_ever",
+        "UPDATE OF let_go_by ON turn",
+        "OLD.let_go_by <> ''",
+        "turn: let go by somebody already",
+    )
+    yield _stay("turn")
 
 
 def _evidence() -> Guards:

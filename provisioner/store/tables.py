@@ -152,6 +152,7 @@ ALLOCATION = sa.Table(
     _flag("off_confirmed"),
     _flag("needs_reseed"),
     _text("truth"),
+    Column("protection", Text, nullable=False, server_default="not asked"),
     _one_of("phase", Phase),
     CheckConstraint("(phase = 'ended') = (ended_at IS NOT NULL)", name="ended"),
     Index("ix_allocation_instance", "site", "instance", "number"),
@@ -232,6 +233,23 @@ EFFECT = sa.Table(
     Column("result", JSON, nullable=False),
     Column("beginnings", Integer, nullable=False),
     sa.UniqueConstraint("operation", "step"),
+)
+
+TURN = sa.Table(
+    "turn",
+    META,
+    Column("number", Integer, primary_key=True),
+    Column("operation", Text, ForeignKey("operation.id"), nullable=False, unique=True),
+    Column("server", Text, ForeignKey("server.name"), nullable=False),
+    Column("pool", Text, nullable=False),
+    _flag("counted"),
+    _flag("held"),
+    Column("asked_at", Float),
+    _text("waits_for"),
+    _text("let_go_by"),
+    Column("begun_at", Float),
+    CheckConstraint("begun_at IS NULL OR waits_for = ''", name="begun_waits_no_more"),
+    Index("ix_turn_pool", "pool", "begun_at"),
 )
 
 ARRIVAL = sa.Table(

@@ -33,6 +33,7 @@ from provisioner.servers.manifest import ServerEntry
 from provisioner.servers.model import Maintenance, Pool, ServerRecord
 from provisioner.servers.operation import OperationRecord, Status
 from provisioner.servers.states import Ending, Intent
+from provisioner.servers.turns import Turn
 from provisioner.units import ImageName, OperationId, ServerName, SiteName, WallSeconds
 
 PLAN = (
@@ -67,6 +68,7 @@ class MemoryDesk:
     journal: list[JournalCall] = field(default_factory=list)
     acts: list[AuditEntry] = field(default_factory=list)
     state: Readiness = field(default_factory=Readiness)
+    turns: list[Turn] = field(default_factory=list)
     asked: list[tuple[str, object, bool]] = field(default_factory=list)
     refuse: RackwrightError | None = None
     held_outside: dict[int, RegisteredRow] = field(default_factory=dict)
@@ -174,6 +176,14 @@ class MemoryDesk:
         record = (await self.operation(operation)).record
         return self._opened(record.server, record.kind, by, dry_run=dry_run)
 
+    async def release(self, operation: OperationId, by: Operator, *, dry_run: bool) -> Asked:
+        """Remember what was asked."""
+        self._change(by, ("release", operation), dry_run=dry_run)
+        record = (await self.operation(operation)).record
+        if record.status is not Status.OPEN:
+            raise ConflictError(ErrorCode.OPERATION_ENDED, f"{operation} has ended")
+        return Asked(text="goes on", server=record.server, dry_run=dry_run, operation=operation)
+
     async def bundle(self, operation: OperationId) -> bytes:
         """Some bytes."""
         await self.operation(operation)
@@ -231,6 +241,10 @@ class MemoryDesk:
     async def readiness(self) -> Readiness:
         """As it was set."""
         return self.state
+
+    async def waiting(self) -> tuple[Turn, ...]:
+        """As they were given."""
+        return tuple(self.turns)
 
     # --- what sites hold for us
     async def database_id(self) -> str:

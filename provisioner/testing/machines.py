@@ -15,7 +15,13 @@ from provisioner.errors import (
 from provisioner.ports.clock import Clock
 from provisioner.ports.controllers import PowerAct
 from provisioner.ports.machines import Answer, Certify, Reserved, as_it_is
-from provisioner.servers.allocation import InstanceKey, InstanceRequest, InstanceView, Phase
+from provisioner.servers.allocation import (
+    InstanceKey,
+    InstanceRequest,
+    InstanceView,
+    Phase,
+    Protection,
+)
 from provisioner.servers.model import Power
 from provisioner.units import (
     HostLabel,
@@ -136,16 +142,23 @@ class FakeMachines:
         kept.wanted = kept.power = Power.ON
         return Answer(text="on")
 
-    async def release(self, key: InstanceKey, who: str, *, until: WallSeconds) -> Answer:
+    async def release(
+        self,
+        key: InstanceKey,
+        who: str,
+        *,
+        until: WallSeconds,
+        protection: Protection = Protection.NOT_ASKED,
+    ) -> Answer:
         """Leave a tombstone; the server is free at once."""
-        del who, until
+        del who, until, protection
         self.calls.append(("release", key))
         self._deleted.add(key)
         kept = self._kept.pop(key, None)
         if kept is None:
             return Answer(text="no server to give back")
         self.pools[kept.pool].free.append(kept.server)
-        return Answer(text="off is confirmed; the server is being wiped")
+        return Answer(text="off is confirmed; the wipe follows")
 
     async def observe(self, key: InstanceKey) -> InstanceView:
         """As if the controller had been read long enough."""

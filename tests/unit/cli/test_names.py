@@ -27,7 +27,7 @@ def test_what_can_be_no_name_is_refused_before_anybody_is_asked(rig, odd):
 @pytest.mark.parametrize("odd", ODD, ids=ascii)
 def test_what_can_be_no_operation_is_none(rig, odd):
     found = list(places(rig.cli, Identifier))
-    assert len(found) == 4
+    assert len(found) == 5
     for words, command, parameter in found:
         done = rig.run(*call(words, command, parameter, odd))
         assert len(failed(done, ErrorCode.OPERATION_UNKNOWN, 64)) < 200, words

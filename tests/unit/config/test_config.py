@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from provisioner.config import Retention, Role, Settings, Times, load
+from provisioner.config import ReleaseSettings, Retention, Role, Settings, Times, load
 from provisioner.errors import ErrorCode, InputError
 
 EXAMPLE = Path(__file__).parents[3] / "docs" / "examples" / "rackwright.toml"
@@ -243,3 +243,12 @@ def test_no_text_gives_anything_but_settings_or_an_input_error(text):
 )
 def test_a_role_may_do_what_lower_ones_may(has, needs, allowed):
     assert has.allows(needs) is allowed
+
+
+def test_how_fast_is_wiped_may_be_said_or_left_to_the_pool():
+    assert settings().release == ReleaseSettings()
+    set_ = settings(f"{SMALL}[release]\nat_most_per_hour = 12\nprotected_hold_s = 86400\n").release
+    assert (set_.at_most_per_hour, set_.protected_hold_s) == (12, 86400.0)
+    for wrong in ("at_most_per_hour = 0", "protected_hold_s = -1", "at_most_per_day = 1"):
+        (problem,) = problems(f"{SMALL}[release]\n{wrong}\n")
+        assert problem.startswith(f"release.{wrong.split()[0]}: ")

@@ -13,7 +13,9 @@ from provisioner.operations.quarantine import QUARANTINE
 from provisioner.operations.release import RELEASE
 from provisioner.operations.steps import new_operation
 from provisioner.ports.controllers import BootDevice, PowerAct
+from provisioner.servers.allocation import Protection
 from provisioner.servers.model import ControllerDriver, Placement, Power, State
+from provisioner.servers.turns import HOUR_S, Pace
 from provisioner.testing import store
 from tests.unit.operations.world import ONE, REQUEST
 
@@ -31,10 +33,14 @@ AT_REST = {State.AVAILABLE, State.RESERVED, State.QUARANTINED, State.ACTIVE}
 class Murphy:
     """One seed's story."""
 
+    pace = Pace()
+
     def __init__(self, world, seed):
         self.world, self.dice, self.told = world, random.Random(seed), []
         for name in SERVERS:
             world.database.servers.change(name, driver=ControllerDriver.SUSHY)
+        world.pace = self.pace
+        world.crash()
         self.by_hand, self.racing = set(), True
         self.acts = [
             *[self.verb] * 8,
@@ -76,6 +82,9 @@ class Murphy:
             self._mend(name)
         for _ in range(4):
             self.pass_time(400.0)
+            self.rounds()
+        for _ in SERVERS:  # one of them may wait for the other's hour
+            self.pass_time(HOUR_S)
             self.rounds()
         self.pass_time(400.0)
         self.look("at the end")
@@ -294,6 +303,7 @@ class Murphy:
         assert found == [], when
         world.trespasses.clear()
         assert self.pressed == [], (when, self.pressed)
+        self.look_at_turns()
         for name in SERVERS:
             server, owner = world.server(name), world.owner(name)
             machine, leads = world.machines[name], world.placement(name)
@@ -312,6 +322,22 @@ class Murphy:
                 assert started == [BootDevice.NETWORK], where
             if machine.power is Power.OFF:
                 self.by_hand.discard(name)
+
+    def look_at_turns(self):
+        """Nothing is wiped before its turn, and no faster than the pool's pace."""
+        query = "SELECT * FROM turn ORDER BY begun_at"
+        with self.world.database.engine.connect() as connection:
+            turns = connection.exec_driver_sql(query).mappings().all()
+        for each in turns:
+            begun = {effect.step for effect in self.world.effects.effects(each["operation"])}
+            assert each["begun_at"] is not None or "on-to-network" not in begun, each
+            if each["held"] and each["begun_at"] and not each["let_go_by"]:
+                assert each["begun_at"] - each["asked_at"] >= self.pace.protected_hold_s, each
+        counted = [e for e in turns if e["counted"] and not e["let_go_by"]]
+        by_themselves = [each["begun_at"] for each in counted if each["begun_at"]]
+        most = self.pace.most(len(SERVERS))
+        for earlier, later in zip(by_themselves, by_themselves[most:], strict=False):
+            assert later - earlier >= HOUR_S, by_themselves
 
     def look_at_rest(self):
         """Whoever has no operation and no owner is off, cut off, and known for what it is."""
@@ -332,7 +358,34 @@ class Murphy:
         return last.get("write_image", -1) > last.get("verify", -1)
 
 
-def walk(seeds, acts):
+class Impatient(Murphy):
+    """The same where wipes wait: few an hour, instances that are protected, words that let go."""
+
+    pace = Pace(at_most_per_hour=1, protected_hold_s=600.0)
+
+    def __init__(self, world, seed):
+        super().__init__(world, seed)
+        self.acts += [self.protect, self.protect, self.delete, self.delete, self.let_go]
+
+    def protect(self):
+        """As CloudStack's list says it of an instance."""
+        owner, word = self.world.owner(self.dice.choice(SERVERS)), self.dice.choice([*Protection])
+        if owner is not None:
+            self.tell(owner.server, word)
+            self.world.database.allocations.mark(owner.id, protection=word)
+
+    def delete(self):
+        name = self.dice.choice(SERVERS)
+        self.tell(name, "deleted")
+        self._delete(name)
+
+    def let_go(self):
+        for each in self.world.database.turns.waiting():
+            self.tell(each.server, "let go")
+            self.world.database.turns.let_go(each.operation, "ann")
+
+
+def walk(seeds, acts, kinds=(Murphy, Impatient)):
     """Stories of these seeds on copies of one world; prints those that found something."""
     import logging
     import shutil
@@ -360,7 +413,7 @@ def walk(seeds, acts):
         for seed in seeds:
             copy = Path(shutil.copytree(first, Path(folder) / str(seed)))
             world = World(copy)
-            story = Murphy(world, seed)
+            story = kinds[seed % len(kinds)](world, seed)
             try:
                 story.live(acts)
                 story.settle()

@@ -6,7 +6,7 @@ as many as one likes.
 
 import pytest
 
-from tests.unit.invariants.murphy import Murphy
+from tests.unit.invariants.murphy import Impatient, Murphy
 
 SEEDS = {31: 12, 66: 4}
 """With the acts that it takes."""
@@ -16,4 +16,10 @@ SEEDS = {31: 12, 66: 4}
 def test_nothing_that_must_never_happen_happens(active, seed):
     story = Murphy(active, seed)
     story.live(SEEDS[seed])
+    story.settle()
+
+
+def test_nor_does_it_where_wipes_wait_for_their_turn(active):
+    story = Impatient(active, 3)
+    story.live(20)
     story.settle()

@@ -7,6 +7,7 @@ from provisioner.config import Times
 from provisioner.ports.catalogue import ImageRecord
 from provisioner.ramdisk.record import RamdiskRecord
 from provisioner.servers.model import Placement, PortPlacement
+from provisioner.servers.turns import Pace
 from provisioner.testing import store
 from provisioner.testing.ports import FakePorts
 
@@ -17,6 +18,7 @@ TIMES = Times(
     wipe_off_s=30.0,
     soft_off_s=20.0,
 )
+PACE = Pace()
 RAMDISK = RamdiskRecord(
     digest="d" * 64,
     lock_digest="l" * 64,

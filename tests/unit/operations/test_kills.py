@@ -85,7 +85,7 @@ def test_a_deployment_that_dies_after_the_act_of_each_step_ends_the_same(world):
 
 
 def test_a_release_that_dies_after_the_act_of_each_step_ends_the_same(active):
-    steps = die_once_after_each_step_of(active, "release/1")
+    steps = die_once_after_each_step_of(active, "release/2")
     operation = active.ask_for_release()
     assert walk_on(active) == steps
     assert_released(active, operation)
@@ -189,7 +189,7 @@ def test_a_superseded_operation_stops_waiting_for_its_agent(world):
     world.until(lambda: "write-image" in world.results(operation))
     began, key = world.clock.wall(), world.allocation().key
     answer = world.live(world.bare_metal.release(key, "lab", until=world.within(20.0)))
-    assert answer.text == "off is confirmed; the server is being wiped"
+    assert answer.text == "off is confirmed; the wipe follows"
     assert world.clock.wall() - began <= 10.0
     c.agent(takes_s=1.0)(world)
     world.until(lambda: world.state() is State.AVAILABLE)
@@ -199,7 +199,7 @@ def test_a_superseded_operation_stops_waiting_for_its_agent(world):
 
 def test_an_act_that_ends_after_its_operation_was_superseded_is_still_on_record(world):
     operation = world.ask_for_deployment()
-    release = new_operation(BY_NAME["release/1"], "lab")
+    release = new_operation(BY_NAME["release/2"], "lab")
     end = partial(
         world.database.allocations.end_and_open, REQUEST.key, "deleted", release, tombstone=True
     )

@@ -28,14 +28,29 @@ RELEASED = {
     "start/1": "port-to-tenant disk-first on",
     "stop/1": "off-gracefully port-at-rest",
     "reboot/1": "port-to-tenant off-gracefully disk-first on",
+    "release/2": (
+        "fence off-for-good port-to-quarantine secrets has-baseline turn rest port-to-provisioning "
+        "network-first on-to-network agent-called-in same-machine controller-media mark erase "
+        "verify sign withdraw agent-ends agent-off port-at-rest"
+    ),
+    "quarantine/1": "off-or-unknown port-to-nowhere withdraw",
+    "retire/1": "port-at-rest",
+}
+
+
+FORMER = {
     "release/1": (
         "fence off-for-good port-to-quarantine secrets rest port-to-provisioning network-first "
         "on-to-network agent-called-in same-machine controller-media mark erase verify sign "
         "withdraw agent-ends agent-off port-at-rest"
     ),
-    "quarantine/1": "off-or-unknown port-to-nowhere withdraw",
-    "retire/1": "port-at-rest",
 }
+"""Nothing is opened by them any more; what is open goes on."""
+
+
+@pytest.mark.parametrize("name", FORMER)
+def test_what_an_older_program_opened_goes_on_by_its_own_list(record_of, name):
+    check_steps([record_of(Intent.RELEASE, steps=tuple(FORMER[name].split()))])
 
 
 def test_a_released_list_is_never_edited():

@@ -92,7 +92,7 @@ def test_a_rehearsal_names_the_calls_of_the_real_run_in_order(world, rehearse, s
 # how the operation of an instance is asked for; where it must begin
 INSTANCES = {
     "deploy/1": (lambda world: world.ask_for_deployment(), "world"),
-    "release/1": (lambda world: world.ask_for_release(), "active"),
+    "release/2": (lambda world: world.ask_for_release(), "active"),
     "start/1": (lambda world: command(world, START, 101), "stopped"),
     "stop/1": (lambda world: command(world, STOP), "active"),
     "reboot/1": (lambda world: command(world, REBOOT, 101), "active"),
@@ -147,7 +147,7 @@ def test_a_rehearsal_for_an_instance_names_the_calls_of_the_real_run_in_order(
 
 TOUCHING = {
     "deploy/1": {"off", "port-to-provisioning", "network-first", "port-to-tenant", "first-on"},
-    "release/1": {"fence", "off-for-good", "port-to-quarantine", "rest", "port-at-rest"},
+    "release/2": {"fence", "off-for-good", "port-to-quarantine", "rest", "port-at-rest"},
     "start/1": {"port-to-tenant", "disk-first", "on"},
     "stop/1": {"off-gracefully", "port-at-rest"},
     "reboot/1": {"port-to-tenant", "off-gracefully", "disk-first", "on"},

@@ -125,7 +125,7 @@ def test_readings_before_a_command_say_nothing(active):
 def test_delete_answers_once_off_is_confirmed_and_the_wipe_goes_on(active):
     began = active.clock.wall()
     answer = active.live(ask(active, "delete", within=24.0))
-    assert answer.text == "off is confirmed; the server is being wiped"
+    assert answer.text == "off is confirmed; the wipe follows"
     assert active.clock.wall() - began <= 10.0
     active.until(lambda: active.state() is State.AVAILABLE)
 

@@ -33,6 +33,7 @@ from provisioner.testing.loop import VirtualClock, VirtualLoop
 from provisioner.testing.ports import FakeOffers
 from tests.unit.operations.doubles import (
     ONE,
+    PACE,
     RAMDISK,
     REQUEST,
     TIMES,
@@ -58,11 +59,11 @@ class World:
     closed goes on where another one is made of (a copy of) its folder.
     """
 
-    def __init__(self, folder, *, times=TIMES):
+    def __init__(self, folder, *, times=TIMES, pace=PACE):
         rack = _rack_in(folder)
         self.loop = VirtualLoop()
         self.clock = VirtualClock(self.loop, rack["wall"] + 1.0)
-        self.times = times
+        self.times, self.pace = times, pace
         self.trespasses = []
         self.waiting, self.told = defaultdict(list), asyncio.Event()
         self.folder = folder
@@ -197,6 +198,7 @@ class World:
             evidence=database.evidence,
             catalogue=database.catalogue,
             calls=self.calls,
+            turns=database.turns,
         )
         self.bell = Bell(
             effects=self.records.effects, operations=self.records.operations, clock=self.clock
@@ -208,6 +210,7 @@ class World:
             ramdisk=self._ramdisk,
             site_initrd_sha256="s" * 64,
             times=self.times,
+            pace=self.pace,
         )
         self.doors = Doors(
             records=self.records,

@@ -23,6 +23,7 @@ from provisioner.ports.journal import AuditEntry
 from provisioner.servers.manifest import parse_manifest
 from provisioner.servers.model import Pool
 from provisioner.servers.operation import Status
+from provisioner.servers.turns import Turn
 from provisioner.service.identity import ByPeer, ByToken
 from provisioner.service.metrics import Metrics
 from provisioner.service.operators import operator_app, operator_table
@@ -367,6 +368,34 @@ def test_metrics_count_servers_and_breakers(service):
     text = service.ask("GET", "/metrics").text
     assert 'rackwright_servers{pool="a",state="ENROLLED"} 1.0' in text
     assert 'rackwright_breaker_open{server="bios1"} 1.0' in text
+
+
+def test_metrics_count_releases_that_wait(service):
+    waiting = "rackwright_releases_waiting"
+    text = service.ask("GET", "/metrics").text
+    assert f'{waiting}{{pool="a",why="pace"}} 0.0' in text
+    turn = Turn(
+        operation=OperationId("x"),
+        server=ServerName("bios1"),
+        pool=PoolName("a"),
+        counted=True,
+        held=False,
+        waits_for="pace",
+    )
+    service.desk.turns = [turn, turn]
+    text = service.ask("GET", "/metrics").text
+    assert f'{waiting}{{pool="a",why="pace"}} 2.0' in text
+    assert f'{waiting}{{pool="a",why="protected"}} 0.0' in text
+
+
+def test_a_release_that_waits_is_let_go_by_an_operator(service):
+    identifier = service.begin()
+    target = f"/v1/operations/{identifier}/release"
+    assert service.ask("POST", target, uid=2).status == 403
+    assert service.ask("POST", f"{target}?dry_run=true", uid=1).json()["dry_run"] is True
+    assert service.ask("POST", target, uid=1).json()["operation"] == identifier
+    asked = [(what, dry) for _, what, dry in service.desk.asked[1:]]
+    assert asked == [(("release", identifier), True), (("release", identifier), False)]
 
 
 def test_the_document_and_the_routes_are_the_same(service):

@@ -167,9 +167,9 @@ def test_a_database_of_the_first_revision_goes_on(database, folder, clock, sql):
     store.enrol(database, "s9")
     database.close()
     sql("ALTER TABLE server DROP COLUMN hidden_media")
-    for column in ("host", "owner", "size"):
+    for column in ("host", "owner", "size", "protection"):
         sql(f"ALTER TABLE allocation DROP COLUMN {column}")
-    for table in ("registered", "site_key"):
+    for table in ("registered", "site_key", "turn"):
         sql(f"DROP TABLE {table}")
     sql("UPDATE alembic_version SET version_num = '0001'")
     later = store.open_store(folder, clock)
