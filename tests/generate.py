@@ -7,6 +7,7 @@ from cloudstack_ext import power_view
 from provisioner import error_catalogue
 from provisioner.servers import states_page
 from tests.bench import page as performance
+from tests.unit.cloudstack_ext.api_server import page as api_server
 
 DOCS = Path(__file__).parents[1] / "docs"
 
@@ -17,6 +18,7 @@ def pages() -> dict[str, str]:
         "errors.md": error_catalogue.page(),
         "status.md": power_view.status_page(),
         "states.md": states_page.page(),
+        "cloudstack-api-server.md": api_server.page(),
         "performance.md": performance.page(json.loads((DOCS / "performance.json").read_text())),
     }
 

@@ -1,19 +1,36 @@
-"""`rackwright lab`: what its four commands do."""
+"""`rackwright lab`: what its commands do."""
 
 import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from provisioner.cli.callbacks import LabCallbacks, Say
+from provisioner.cli.callbacks import ApiServerCallbacks, LabCallbacks, Say
 
 if TYPE_CHECKING:
+    from cloudstack_ext.lab.cloudstack import LabCloudStack
     from cloudstack_ext.lab.site import LabSite
 
 
 def lab_callbacks() -> LabCallbacks:
     """For the composition root."""
-    return LabCallbacks(up=_up, down=_down, status=_status, payload=_payload)
+    return LabCallbacks(
+        up=_up,
+        down=_down,
+        status=_status,
+        payload=_payload,
+        api_server=ApiServerCallbacks(
+            up=lambda fail_call, when: _cloudstack().up(fail_call, when),
+            down=lambda: _cloudstack().down(),
+            status=lambda: _cloudstack().status(),
+        ),
+    )
+
+
+def _cloudstack() -> "LabCloudStack":
+    from cloudstack_ext.lab.cloudstack import LabCloudStack
+
+    return LabCloudStack.of(os.environ)
 
 
 def _site(say: Say) -> "LabSite":
@@ -52,6 +69,7 @@ def _payload(
     from cloudstack_ext.lab.instances import IMAGE, instance_of
     from cloudstack_ext.lab.payload import lab_payload
     from provisioner.errors import ErrorCode, InputError
+    from provisioner.named_file import read_named
 
     known = {each.value: each for each in Verb}
     if verb not in known:
@@ -61,17 +79,7 @@ def _payload(
         instance,
         number=_site(_silent).numbers.of(instance),
         image=image or IMAGE,
-        ssh_key=_read(ssh_key).decode("utf-8", "replace").strip() if ssh_key else None,
-        user_data=_read(user_data) if user_data else None,
+        ssh_key=read_named(ssh_key).decode("utf-8", "replace").strip() if ssh_key else None,
+        user_data=read_named(user_data) if user_data else None,
     )
     return lab_payload(known[verb], given).decode()
-
-
-def _read(path: Path) -> bytes:
-    from provisioner.errors import ErrorCode, InputError
-
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        text = f"{path}: {error.strerror or error}"
-        raise InputError(ErrorCode.FILE_UNREADABLE, text) from error

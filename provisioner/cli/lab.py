@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from provisioner.cli.callbacks import LabCallbacks
+from provisioner.cli.callbacks import ApiServerCallbacks, LabCallbacks
 from provisioner.cli.options import option
 from provisioner.cli.output import JSON, amount, show_json, show_record, show_table
 from provisioner.cli.session import FILE, Session, output_option
@@ -69,6 +69,61 @@ def payload(
 ) -> None:
     """Print the payload that CloudStack would send with VERB for INSTANCE."""
     click.echo(_lab(session).payload(verb, instance, image, ssh_key, user_data))
+
+
+@lab.group()
+def cloudstack() -> None:
+    """An API server that behaves as CloudStack's, for trying a registration."""
+
+
+@cloudstack.command("up")
+@option(
+    "--fail-call", type=click.IntRange(min=1), help="Which call gets no answer, counted from 1."
+)
+@option(
+    "--when",
+    type=click.Choice(["before", "after"]),
+    default="before",
+    help="Before or after it is done.",
+)
+@output_option
+@click.pass_obj
+def cloudstack_up(session: Session, fail_call: int | None, when: str, output: str) -> None:
+    """Start it; it stays, as a process of its own, and forgets all at `down`."""
+    found = _api_server(session).up(fail_call, when)
+    if output == JSON:
+        show_json(found)
+    else:
+        show_record(found)
+
+
+@cloudstack.command("down")
+@output_option
+@click.pass_obj
+def cloudstack_down(session: Session, output: str) -> None:
+    """End it."""
+    _api_server(session).down()
+    if output == JSON:
+        show_json({"version": 1, "running": False})
+
+
+@cloudstack.command("status")
+@output_option
+@click.pass_obj
+def cloudstack_status(session: Session, output: str) -> None:
+    """Whether it runs, and where."""
+    found = _api_server(session).status()
+    if output == JSON:
+        show_json(found)
+    else:
+        show_record(found)
+
+
+def _api_server(session: Session) -> ApiServerCallbacks:
+    found = _lab(session).api_server
+    if found is None:
+        raise OperatorError(ErrorCode.LAB, "this installation has no API server to try")
+    return found
 
 
 def _lab(session: Session) -> LabCallbacks:

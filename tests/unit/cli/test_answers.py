@@ -11,8 +11,11 @@ from tests.unit.cli.tree import call, leaves
 
 NO_ANSWER = {("serve",), ("completion",), ("lab", "payload")}
 """The service itself, and those whose only output is for a program already."""
-ELSEWHERE = {("ramdisk", "build"), ("ramdisk", "update"), ("evidence", "verify-chain")}
-"""They work on real files, in tests of their own; the others are all called here."""
+ELSEWHERE = {
+    *(("ramdisk", "build"), ("ramdisk", "update"), ("evidence", "verify-chain")),
+    *(("lab", "cloudstack", word) for word in ("up", "down", "status")),
+}
+"""They work on real files or processes, in tests of their own; the others are all called here."""
 
 
 @pytest.fixture
@@ -95,11 +98,12 @@ LOOKS = {
     ),
     *(("server", "calls"), ("operation", "follow"), ("audit", "list"), ("config", "check")),
     *(("evidence", word) for word in ("show", "export", "verify", "verify-chain")),
-    *(("lab", "status"), ("lab", "payload"), ("completion",)),
+    *(("lab", "status"), ("lab", "payload"), ("lab", "cloudstack", "status"), ("completion",)),
 }
 MAKES = {
     *(("init",), ("init", "token"), ("init", "entry"), ("serve",), ("lab", "up"), ("lab", "down")),
     *(("image", "build"), ("ramdisk", "build"), ("ramdisk", "update")),
+    *(("lab", "cloudstack", "up"), ("lab", "cloudstack", "down")),
 }
 """They make files for who calls them, or what evidence is kept with: no service is asked."""
 HARDWARE = {"server", "operation"}
