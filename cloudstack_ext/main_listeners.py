@@ -20,6 +20,7 @@ from provisioner.operations import desk_records, desk_servers
 from provisioner.operations.alarms import AlarmBell
 from provisioner.operations.desk import Desk
 from provisioner.operations.desk_registered import Register
+from provisioner.operations.desk_site_keys import KeyBox
 from provisioner.operations.doors import Site
 from provisioner.operations.lists import follow
 from provisioner.operations.rehearsal import Rehearsal
@@ -172,6 +173,7 @@ async def _answer(
         clock=parts.clock,
         note=partial(_note, parts, caller.by),
         create_within=Seconds(parts.settings.times.create_answer_within_s),
+        ask=parts.truths.certified,
     )
     return reply.line, reply.exit
 
@@ -214,6 +216,7 @@ def _script(parts: Parts, boot: Boot, token: Secret) -> str:
 
 def _desk(parts: Parts, engine: Engine) -> Desk:
     records, audit = parts.records, parts.database.audit
+    sites = frozenset(SiteName(site.name) for site in parts.settings.extension.sites)
     rehearsal = Rehearsal(records=records, clock=parts.clock, site=parts.site)
     return Desk(
         servers=desk_servers.Servers(
@@ -248,9 +251,10 @@ def _desk(parts: Parts, engine: Engine) -> Desk:
             rows=parts.database.registered,
             audit=audit,
             clock=parts.clock,
-            sites=frozenset(SiteName(site.name) for site in parts.settings.extension.sites),
+            sites=sites,
             held=parts.held,
         ),
+        site_keys=KeyBox(parts.database.site_keys, audit, sites, parts.held),
     )
 
 

@@ -6,6 +6,7 @@ import secrets
 from dataclasses import dataclass
 from functools import partial
 
+from cloudstack_ext.main_truth import Truths
 from provisioner.adapters.clock import SystemClock
 from provisioner.adapters.keys.evidence_key import load_evidence_key
 from provisioner.adapters.keys.secret_box import load_secret_box
@@ -41,6 +42,7 @@ class Parts:
     records: Records
     bell: Bell
     machines: BareMetal
+    truths: Truths
     site: Site
     files: OperationFiles
     durable: Durable
@@ -95,6 +97,7 @@ def compose(settings: Settings) -> Parts:
         records=records,
         bell=bell,
         machines=machines,
+        truths=Truths(database=database, clock=clock, settings=settings),
         site=_site(settings),
         files=OperationFiles(settings.service.state_dir / "operations"),
         durable=durable,

@@ -14,6 +14,8 @@ from cloudstack_ext.client import RefusalError
 from provisioner.errors import ErrorCode, RackwrightError, TransientError
 from provisioner.units import InstanceId
 
+COMMANDS = ("listApis", "listVirtualMachines", "getVirtualMachineUserData")
+"""What the service's key must be allowed to call; it needs no more."""
 BAD_PARAMETER = 431
 """What an id is answered with that never existed."""
 SHOWN: tuple[Mapping[str, str], ...] = ({}, {"displayvm": "false"})

@@ -3,6 +3,7 @@
 import click
 
 from cloudstack_ext.cli.registration import Doors, registration_commands
+from cloudstack_ext.cli.service_key import service_key_command
 
 Commands = tuple[click.Command, ...]
 
@@ -20,4 +21,5 @@ def cloudstack_group(doors: Doors) -> click.Group:
 
     for command in registration_commands(doors):
         cloudstack.add_command(command)
+    cloudstack.add_command(service_key_command(doors))
     return cloudstack

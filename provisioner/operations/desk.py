@@ -13,6 +13,7 @@ from provisioner.operations.server_change import Change
 from provisioner.ports.catalogue import ImageRecord
 from provisioner.ports.journal import AuditEntry
 from provisioner.ports.registered import RegisteredRow
+from provisioner.ports.site_keys import SiteKey
 from provisioner.secret import Secret
 from provisioner.servers.manifest import ServerEntry
 from provisioner.servers.model import Pool, ServerRecord
@@ -364,12 +365,29 @@ class RegisteredDesk(Protocol):
         ...
 
 
+class SiteKeyDesk(Protocol):
+    """By which key each site is asked about its instances; its secret never comes back."""
+
+    async def site_key(self, site: SiteName) -> SiteKey | None:
+        """None: this site is not asked."""
+        ...
+
+    async def put_site_key(self, key: SiteKey, by: Operator) -> None:
+        """Ask by this one from now on."""
+        ...
+
+    async def remove_site_key(self, site: SiteName, by: Operator) -> bool:
+        """Ask no more; False where there was none."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Desk:
-    """All five."""
+    """All six."""
 
     servers: ServerDesk
     operations: OperationDesk
     catalogue: CatalogueDesk
     records: RecordDesk
     registered: RegisteredDesk
+    site_keys: SiteKeyDesk

@@ -28,6 +28,7 @@ from provisioner.ports.catalogue import ImageRecord
 from provisioner.ports.clock import Clock
 from provisioner.ports.journal import AuditEntry
 from provisioner.ports.registered import RegisteredRow
+from provisioner.ports.site_keys import SiteKey
 from provisioner.secret import Secret
 from provisioner.servers.manifest import ServerEntry
 from provisioner.servers.model import Maintenance, Pool, ServerRecord
@@ -72,10 +73,18 @@ class MemoryDesk:
     asked: list[tuple[str, object, bool]] = field(default_factory=list)
     refuse: RackwrightError | None = None
     held_outside: dict[int, RegisteredRow] = field(default_factory=dict)
+    api_keys: dict[SiteName, SiteKey] = field(default_factory=dict)
 
     def desk(self) -> Desk:
         """As the API takes it."""
-        return Desk(servers=self, operations=self, catalogue=self, records=self, registered=self)
+        return Desk(
+            servers=self,
+            operations=self,
+            catalogue=self,
+            records=self,
+            registered=self,
+            site_keys=self,
+        )
 
     def finish(self, operation: OperationId, status: Status = Status.DONE) -> None:
         """End an operation, as a runner would."""
@@ -342,3 +351,17 @@ class MemoryDesk:
             operation=identifier,
             steps=PLAN,
         )
+
+    async def site_key(self, site: SiteName) -> SiteKey | None:
+        """As it was put."""
+        return self.api_keys.get(site)
+
+    async def put_site_key(self, key: SiteKey, by: Operator) -> None:
+        """Kept."""
+        self._change(by, key.site, dry_run=False)
+        self.api_keys[key.site] = key
+
+    async def remove_site_key(self, site: SiteName, by: Operator) -> bool:
+        """Forgotten."""
+        self._change(by, site, dry_run=False)
+        return self.api_keys.pop(site, None) is not None

@@ -1,0 +1,78 @@
+"""Composition of what is asked of each CloudStack: a client for each key, made when needed."""
+
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from cloudstack_ext.api_key import ApiKey
+from cloudstack_ext.certify import Certifier
+from cloudstack_ext.client import CloudStackClient
+from cloudstack_ext.truth import ApiTruth
+from provisioner.config import Settings
+from provisioner.ports.clock import Clock
+from provisioner.ports.registered import RegisteredRow
+from provisioner.ports.site_keys import SiteKey
+from provisioner.servers.allocation import InstanceRequest
+from provisioner.store.database import Database
+from provisioner.store.waiting import stored
+from provisioner.units import MonotonicSeconds, SiteName
+
+
+@dataclass(slots=True)
+class _Asked:
+    key: SiteKey
+    client: CloudStackClient
+    certifier: Certifier
+
+
+@dataclass(slots=True)
+class Truths:
+    """One certifier for each site that has a key; another one where the key was changed."""
+
+    database: Database
+    clock: Clock
+    settings: Settings
+    _asked: dict[SiteName, _Asked] = field(default_factory=dict)
+
+    async def certified(
+        self, request: InstanceRequest, size: str | None, until: MonotonicSeconds
+    ) -> InstanceRequest:
+        """As CloudStack says; as it is where its site is not asked."""
+        site = request.key.site
+        key = await stored(self.database.site_keys.key, site)
+        if key is None:
+            return request
+        asked = self._asked.get(site)
+        if asked is None or asked.key.changed_at != key.changed_at:
+            if asked is not None:
+                asked.client.close()
+            asked = self._asked[site] = self._ask(key)
+        return await asked.certifier.certified(request, size, until)
+
+    def _ask(self, key: SiteKey) -> _Asked:
+        times = self.settings.times
+        client = CloudStackClient(
+            key.endpoint,
+            ApiKey(key=key.key, secret=key.secret),
+            self.clock,
+            ca=self._ca_file(key),
+        )
+        certifier = Certifier(
+            truth=ApiTruth(client),
+            registered=partial(self._registered, key.site),
+            clock=self.clock,
+            wait_s=times.truth_wait_s,
+            memory_s=times.failure_memory_s,
+        )
+        return _Asked(key, client, certifier)
+
+    def _ca_file(self, key: SiteKey) -> Path | None:
+        """The library below reads a CA from a file only."""
+        if not key.ca:
+            return None
+        path = self.settings.service.state_dir / f"ca-of-{key.site}.pem"
+        path.write_text(key.ca)
+        return path
+
+    async def _registered(self, site: SiteName) -> tuple[RegisteredRow, ...]:
+        return await stored(self.database.registered.rows, site)
