@@ -120,6 +120,15 @@ class Remembered:
     at: WallSeconds = LONG_AGO
 
 
+def bears(thing: Thing, mark: str) -> bool:
+    """Whether a remembered object is still ours.
+
+    A cluster's mark stands in its registration with the extension: without one it has none.
+    """
+    unregistered = thing.kind is Kind.CLUSTER and not thing.fields.get("extensionid")
+    return thing.mark == mark or (unregistered and not thing.mark)
+
+
 class Act(StrEnum):
     """What is done to one object."""
 

@@ -23,6 +23,7 @@ from cloudstack_ext.registration.model import (
     Step,
     Thing,
     Wish,
+    bears,
     changes,
     mark_of,
 )
@@ -140,7 +141,7 @@ class _Planner:
     def _ours(self, wish: Wish, row: Remembered | None, thing: Thing) -> Iterable[Step]:
         assert row is not None
         expected = mark_of(self.database, wish.kind, wish.name)
-        if thing.mark != expected:
+        if not bears(thing, expected):
             has = f"has the mark {thing.mark}" if thing.mark else "has lost its mark"
             self.refusals.append(
                 f"{wish.kind} {wish.name} ({thing.id}) {has}: put {expected} back into its"
@@ -275,7 +276,7 @@ class _Planner:
             if not row.retired:
                 yield Step(act=Act.FORGET, kind=row.kind, name=row.name, id=row.id, row=row.number)
             return
-        if thing.mark != mark_of(self.database, row.kind, row.name):
+        if not bears(thing, mark_of(self.database, row.kind, row.name)):
             self.notices.append(
                 f"{row.kind} {row.name} ({row.id}) is not wanted and bears no mark of ours any"
                 " more: left alone"

@@ -15,6 +15,7 @@ from cloudstack_ext.registration.model import (
     Remembered,
     Step,
     Thing,
+    bears,
     mark_of,
 )
 from cloudstack_ext.registration.plan import names_of
@@ -42,7 +43,7 @@ def make_removal(
     for kind in ORDER:
         for row in (row for row in memory if row.kind is kind):
             thing = things.get((kind, row.id or ""))
-            if thing is not None and thing.mark != mark_of(database, kind, row.name):
+            if thing is not None and not bears(thing, mark_of(database, kind, row.name)):
                 refusals.append(
                     f"{kind} {row.name} ({row.id}) does not bear our mark: put it back, or delete"
                     " the object by hand"

@@ -170,9 +170,11 @@ def error(code, text):
     ],
 )
 def test_a_refusal_is_one_line_with_its_code(status, text, kind, code):
-    with serving(always(status, error(status, f"{text}\n  of   mine"))) as server:
-        with pytest.raises(kind) as caught:
-            asked(server, "addHost")
+    with (
+        serving(always(status, error(status, f"{text}\n  of   mine"))) as server,
+        pytest.raises(kind) as caught,
+    ):
+        asked(server, "addHost")
     assert caught.value.code is code
     assert "\n" not in caught.value.brief
     if code is ErrorCode.CLOUDSTACK_REFUSED:
@@ -181,9 +183,11 @@ def test_a_refusal_is_one_line_with_its_code(status, text, kind, code):
 
 
 def test_a_missing_right_names_the_rule_to_add():
-    with serving(always(432, error(432, "no"))) as server:
-        with pytest.raises(InputError, match="add the rule addHost"):
-            asked(server, "addHost")
+    with (
+        serving(always(432, error(432, "no"))) as server,
+        pytest.raises(InputError, match="add the rule addHost"),
+    ):
+        asked(server, "addHost")
 
 
 def test_an_unknown_command_is_answered_like_a_bad_key_and_told_from_it():
@@ -207,16 +211,20 @@ def test_an_unknown_command_is_answered_like_a_bad_key_and_told_from_it():
 )
 def test_a_refused_key_names_a_clock_that_is_far_away(ahead, said):
     date = time.strftime("%a, %d %b %Y %H:%M:%S GMT", time.gmtime(time.time() + ahead))
-    with serving(always(401, error(401, "unable"), {"Date": date})) as server:
-        with pytest.raises(InputError, match=said):
-            asked(server, "listZones")
+    with (
+        serving(always(401, error(401, "unable"), {"Date": date})) as server,
+        pytest.raises(InputError, match=said),
+    ):
+        asked(server, "listZones")
 
 
 def test_a_refused_key_says_nothing_of_clocks_that_agree():
     date = time.strftime("%a, %d %b %Y %H:%M:%S GMT", time.gmtime())
-    with serving(always(401, error(401, "unable"), {"Date": date})) as server:
-        with pytest.raises(InputError) as caught:
-            asked(server, "listZones")
+    with (
+        serving(always(401, error(401, "unable"), {"Date": date})) as server,
+        pytest.raises(InputError) as caught,
+    ):
+        asked(server, "listZones")
     assert "clock" not in caught.value.brief
 
 
@@ -233,9 +241,11 @@ def test_a_refused_key_says_nothing_of_clocks_that_agree():
     ],
 )
 def test_what_is_not_the_api_is_said(status, raw, kind):
-    with serving(always(status, raw, {"Content-Type": kind})) as server:
-        with pytest.raises(OperatorError) as caught:
-            asked(server, "createExtension")
+    with (
+        serving(always(status, raw, {"Content-Type": kind})) as server,
+        pytest.raises(OperatorError) as caught,
+    ):
+        asked(server, "createExtension")
     assert caught.value.code is ErrorCode.CLOUDSTACK_NONSENSE
     assert "createExtension" in caught.value.brief
 
@@ -357,9 +367,11 @@ def test_a_failed_job_is_a_refusal_also_without_any_result(state, said):
 
 def test_a_job_that_never_ends_meets_its_deadline():
     states = [dict(PENDING) for _ in range(100)]
-    with serving(_job_script(states)) as server:
-        with pytest.raises(TransientError, match="had not ended after 120 s") as caught:
-            asked(server, "deleteTemplate")
+    with (
+        serving(_job_script(states)) as server,
+        pytest.raises(TransientError, match="had not ended after 120 s") as caught,
+    ):
+        asked(server, "deleteTemplate")
     assert caught.value.code is ErrorCode.DEADLINE
 
 
@@ -414,16 +426,20 @@ def test_a_site_with_smaller_pages_is_asked_for_smaller_pages():
 
 
 def test_a_refusal_that_is_not_about_pages_is_not_tried_with_smaller_ones():
-    with serving(always(431, error(431, "Invalid parameter zoneid"))) as server:
-        with pytest.raises(RefusalError, match="Invalid parameter zoneid"):
-            listed(server, "listHosts", "host")
+    with (
+        serving(always(431, error(431, "Invalid parameter zoneid"))) as server,
+        pytest.raises(RefusalError, match="Invalid parameter zoneid"),
+    ):
+        listed(server, "listHosts", "host")
     assert len(server.asked) == 1
 
 
 def test_a_list_that_is_shorter_than_its_count_is_no_list():
-    with serving(pages_of([{"id": "a"}], count=3)) as server:
-        with pytest.raises(TransientError) as caught:
-            listed(server, "listHosts", "host")
+    with (
+        serving(pages_of([{"id": "a"}], count=3)) as server,
+        pytest.raises(TransientError) as caught,
+    ):
+        listed(server, "listHosts", "host")
     assert caught.value.code is ErrorCode.CLOUDSTACK_LIST_CUT
 
 

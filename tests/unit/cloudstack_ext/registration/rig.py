@@ -5,9 +5,9 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+from cloudstack_ext.api_key import ApiKey
 from cloudstack_ext.api_server.server import ApiServer
 from cloudstack_ext.api_server.settings import ServerSettings
-from cloudstack_ext.api_key import ApiKey
 from cloudstack_ext.client import CloudStackClient
 from cloudstack_ext.registration.apply import apply
 from cloudstack_ext.registration.model import Remembered
@@ -152,3 +152,31 @@ class Zone:
 def steps(plan):
     """Shape of a plan: act, kind, name."""
     return [(step.act.value, step.kind.value, step.name) for step in plan.steps]
+
+
+def shape(zone):
+    """What is there, without ids and times."""
+    state = zone.state
+    return {
+        "extensions": [(each.name, each.details) for each in state.extensions.values()],
+        "clusters": [each.name for each in state.clusters.values()],
+        "maps": [each.details for each in state.registrations.values()],
+        "hosts": sorted(
+            (each.name, each.tags, sorted(each.details.items())) for each in state.hosts.values()
+        ),
+        "actions": sorted((each.name, each.roles, each.enabled) for each in state.actions.values()),
+        "templates": sorted(
+            (each.name, each.public, each.featured, sorted(each.details.items()))
+            for each in state.templates.values()
+            if not each.removed
+        ),
+        "offerings": sorted(
+            (each.name, each.memory_mib, each.state.value, sorted(each.details.items()))
+            for each in state.offerings.values()
+            if not each.removed
+        ),
+        "memory": sorted(
+            (row.kind.value, row.name, row.retired, sorted(row.facts.items()))
+            for row in zone.memory.kept.values()
+        ),
+    }

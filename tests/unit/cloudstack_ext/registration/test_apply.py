@@ -1,12 +1,31 @@
 """A registration against an API server that behaves as the real one."""
 
+from dataclasses import replace
+
 import pytest
 
 from cloudstack_ext.api_server.faults import Fault, FaultKind, When
-from provisioner.errors import TransientError
-from tests.unit.cloudstack_ext.registration.rig import Zone, steps
+from cloudstack_ext.registration.model import Kind
+from provisioner.errors import ConflictError, ErrorCode, InputError, TransientError
+from tests.unit.cloudstack_ext.registration.rig import DATABASE, Zone, shape, steps
 
 pytestmark = pytest.mark.emulated
+
+MADE = 11
+"""Objects of the file: cut off before it, the making of each ends a walk."""
+CHANGED = (
+    ("more_tags: [gpu]", "more_tags: [gpu, fast]"),
+    ("{name: why}", "{name: why, enabled: false}"),
+    ("  - {name: cordon, roles: [Admin]}\n", "  - {name: health-check}\n"),
+    ("image: debian-12, os", "image: debian-13, text: New, os"),
+    ("public: false", "public: true"),
+    ("memory_mib: 262144", "memory_mib: 524288"),
+    ("domains: [ROOT/acme]", "domains: []"),
+    (
+        "sizes:",
+        "foreign_templates:\n  - {id: 11111111-2222-3333-4444-555555555555, image: ubuntu}\nsizes:",
+    ),
+)
 
 
 def test_an_empty_zone_gets_everything_in_order_and_then_nothing(zone):
@@ -28,24 +47,248 @@ def test_an_empty_zone_gets_everything_in_order_and_then_nothing(zone):
     ]
     again = zone.plan()
     assert steps(again) == []
-    assert again.untouched == 11
+    assert again.untouched == MADE
     assert again.notices == ()
 
 
+def test_a_second_apply_changes_nothing(zone):
+    zone.apply()
+    before = zone.calls()
+    zone.apply()
+    assert zone.calls() == before
+
+
+def test_what_is_made_is_as_a_deployment_needs_it(zone):
+    zone.apply()
+    state = zone.state
+    (extension,) = state.extensions.values()
+    assert extension.prepare is True
+    assert extension.details == {"rackwright": f"{DATABASE}/extension/rackwright"}
+    (registration,) = state.registrations.values()
+    assert registration.details == {"rackwright": f"{DATABASE}/cluster/metal1"}
+    hosts = {each.name: each for each in state.hosts.values()}
+    assert set(hosts["h200-a"].tags) == {"gpu", "h200-a"}
+    assert hosts["h200-a"].details == {
+        "pool": "h200",
+        "host": "h200-a",
+        "rackwright": f"{DATABASE}/host/h200-a",
+    }
+    assert hosts["general-a"].details["pool"] == "general"
+    offerings = {each.name: each for each in state.offerings.values()}
+    assert offerings["bm.h200x8"].tags == "h200-a"
+    assert offerings["bm.h200x8"].gpus == 8
+    assert offerings["bm.h200x8"].ha is False
+    acme = next(each.id for each in state.domains.values() if each.name == "acme")
+    assert offerings["bm.h200x8"].domains == (acme,)
+    assert offerings["bm.general"].domains == ()
+    templates = {each.name: each for each in state.templates.values()}
+    assert templates["Debian 12"].details["External:image"] == "debian-12"
+    actions = {each.name: each for each in state.actions.values()}
+    assert actions["reinstall"].timeout_s == 20
+    assert actions["reinstall"].enabled is True
+    assert "run why" in actions["reinstall"].error_message
+    assert [each["name"] for each in actions["reinstall"].parameters] == ["confirm", "image"]
+    assert actions["cordon"].roles == ("Admin",)
+
+
+def test_what_the_service_needs_to_know_later_is_remembered_with_each_id(zone):
+    zone.apply()
+    rows = {(row.kind, row.name): row for row in zone.memory.kept.values()}
+    template = rows[Kind.TEMPLATE, "Debian 12"]
+    assert template.facts == {"image": "debian-12"}
+    assert template.id in zone.state.templates
+    assert rows[Kind.OFFERING, "bm.general"].facts == {"pool": "general"}
+
+
+def test_a_host_is_added_only_after_a_check_that_saw_the_entry(zone):
+    began = zone.clock.wall()
+    zone.apply()
+    added = min(each.created for each in zone.state.hosts.values())
+    assert added - began >= 60.0
+
+
+def test_a_path_that_does_not_become_ready_ends_the_walk_and_the_next_goes_on(zone, tmp_path):
+    (server,) = zone.state.servers.values()
+    server.extensions = tmp_path
+    with pytest.raises(TransientError) as caught:
+        zone.apply()
+    assert caught.value.code is ErrorCode.REGISTRATION_PATH
+    assert not zone.state.hosts
+    entry = tmp_path / "rackwright" / "rackwright-entry"
+    entry.parent.mkdir()
+    entry.write_text("#!/bin/sh\n")
+    entry.chmod(0o755)
+    zone.apply()
+    assert steps(zone.plan()) == []
+
+
+def test_every_change_reaches_cloudstack_by_its_own_update_and_only_what_has_none_is_made_anew(
+    zone,
+):
+    zone.apply()
+    before = zone.calls()
+    zone.want(*CHANGED)
+    plan = zone.apply()
+    assert sorted(steps(plan)) == sorted(
+        [
+            ("change", "host", "h200-a"),
+            ("change", "action", "why"),
+            ("make", "action", "health-check"),
+            ("change", "template", "Debian 12"),
+            ("change", "template", "Ubuntu"),
+            ("change", "offering", "bm.h200x8"),
+            ("replace", "offering", "bm.general"),
+            ("retire", "offering", "bm.general"),
+            ("remember", "foreign-template", "11111111-2222-3333-4444-555555555555"),
+            ("remove", "action", "cordon"),
+        ]
+    )
+    assert zone.calls()[len(before) :] == [
+        "updateHost",
+        "updateCustomAction",
+        "addCustomAction",
+        "updateTemplate",
+        "updateTemplatePermissions",
+        "updateServiceOffering",
+        "createServiceOffering",
+        "updateServiceOffering",
+        "deleteCustomAction",
+    ]
+    assert steps(zone.plan()) == []
+    offerings = sorted(
+        (each.name, each.memory_mib, each.state.value) for each in zone.state.offerings.values()
+    )
+    assert offerings == [
+        ("bm.general", 262144, "Inactive"),
+        ("bm.general", 524288, "Active"),
+        ("bm.h200x8", 2097152, "Active"),
+    ]
+    host = next(each for each in zone.state.hosts.values() if each.name == "h200-a")
+    assert host.details["rackwright"] == f"{DATABASE}/host/h200-a"
+    template = next(each for each in zone.state.templates.values() if each.name == "Debian 12")
+    assert template.details["External:image"] == "debian-13"
+    assert template.details["External:rackwright"] == f"{DATABASE}/template/Debian 12"
+
+
+def test_details_of_a_template_that_are_not_ours_stay(zone):
+    zone.apply()
+    template = next(each for each in zone.state.templates.values() if each.name == "Debian 12")
+    template.details["keyboard"] = "de"
+    zone.want(("image: debian-12, os", "image: debian-13, os"))
+    zone.apply()
+    assert template.details["keyboard"] == "de"
+    assert template.details["External:image"] == "debian-13"
+
+
+def test_a_new_mark_of_another_database_is_never_overwritten(zone):
+    zone.apply()
+    offering = next(each for each in zone.state.offerings.values() if each.name == "bm.general")
+    offering.details["External:rackwright"] = "other/offering/bm.general"
+    zone.want(("mhz: 2400", "mhz: 2500"))
+    before = zone.calls()
+    with pytest.raises(ConflictError, match="has the mark other/offering"):
+        zone.apply()
+    assert zone.calls() == before
+    assert offering.cpu_mhz == 2400
+
+
+def test_a_database_that_was_lost_takes_its_own_over_by_their_marks(zone):
+    zone.apply()
+    wanted = shape(zone)
+    zone.memory.kept.clear()
+    plan = zone.apply()
+    acts = {step.act.value for step in plan.steps}
+    # an offering of a domain may be its administrator's own: it is made again beside it
+    assert acts == {"take over", "make"}
+    assert [step.name for step in plan.steps if step.act == "make"] == ["bm.h200x8"]
+    assert steps(zone.plan()) == []
+    assert shape(zone)["hosts"] == wanted["hosts"]
+
+
+def test_a_template_that_a_tenant_copied_with_our_mark_is_not_taken_over(zone):
+    zone.apply()
+    template = next(each for each in zone.state.templates.values() if each.name == "Debian 12")
+    alice = next(each.id for each in zone.state.accounts.values() if each.name == "alice")
+    zone.state.templates["copy"] = replace(template, id="copy", account=alice)
+    row = next(row for row in zone.memory.kept.values() if row.name == "Debian 12")
+    zone.memory.kept.pop(row.number)
+    del zone.state.templates[template.id]
+    plan = zone.apply()
+    assert ("make", "template", "Debian 12") in steps(plan)
+    assert any("left alone" in notice for notice in plan.notices)
+    row = next(row for row in zone.memory.kept.values() if row.name == "Debian 12")
+    assert row.id != "copy"
+
+
+# --- refused before anything is made ---------------------------------------------------------
+def test_a_key_without_a_rule_is_told_all_that_it_lacks_before_anything_is_made(zone):
+    zone.user = "dadmin"
+    with pytest.raises(InputError) as caught:
+        zone.apply()
+    assert caught.value.code is ErrorCode.CLOUDSTACK_RIGHTS
+    for rule in ("listClusters", "listHosts", "listExtensions", "listPods"):
+        assert rule in caught.value.brief
+    assert zone.calls() == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("zone: zone1", "zone: zone9", "zone: there is no zone9 in CloudStack"),
+        ("pod: pod1", "pod: pod9", "pod: there is no pod9 in CloudStack"),
+        ("os: Ubuntu 24.04 LTS", "os: Plan 9", "images.os: there is no Plan 9 in CloudStack"),
+        ("[ROOT/acme]", "[ROOT/evil]", "sizes.domains: there is no ROOT/evil in CloudStack"),
+    ],
+)
+def test_what_the_file_names_and_is_not_there_is_refused(zone, old, new, said):
+    zone.want((old, new))
+    with pytest.raises(ConflictError) as caught:
+        zone.apply()
+    assert said in caught.value.brief
+    assert zone.calls() == []
+
+
+def test_a_name_that_two_have_is_refused(zone):
+    (pod,) = zone.state.pods.values()
+    zone.state.pods["twin"] = replace(pod, id="twin")
+    with pytest.raises(ConflictError, match="pod: 2 are called pod1"):
+        zone.apply()
+
+
+def test_a_zone_with_security_groups_is_refused(zone):
+    (place,) = zone.state.zones.values()
+    place.security_groups = True
+    with pytest.raises(ConflictError, match="has security groups"):
+        zone.apply()
+    assert zone.calls() == []
+
+
+def test_a_quota_ends_the_walk_in_one_line_and_the_next_apply_mends_it(zone):
+    text = "Maximum number of resources of type 'template' for account admin has been exceeded."
+    fault = Fault(kind=FaultKind.ERROR, command="registerTemplate", code=535, text=text)
+    zone.server.faults.add(fault)
+    with pytest.raises(Exception, match="registerTemplate: Maximum number of resources"):
+        zone.apply()
+    zone.apply()
+    assert steps(zone.plan()) == []
+
+
 # --- cut off --------------------------------------------------------------------------------
-MADE = 11
-"""Objects: cut off before it, the making of each ends the walk."""
-
-
-@pytest.mark.parametrize("when", list(When))
-def test_a_first_apply_cut_at_any_call_is_ended_by_the_next_and_nothing_is_there_twice(when):
+def _cut_at_every_call(when, begin, want=()):
+    """Cut the walk at each of its calls in turn; all must end in one and the same shape."""
     with Zone() as whole:
+        begin(whole)
+        whole.want(*want)
+        first = len(whole.server.calls.all())
         whole.apply()
-        calls = len(whole.server.calls.all())
-        wanted = _shape(whole)
+        last = len(whole.server.calls.all())
+        wanted = shape(whole)
     cut = 0
-    for number in range(1, calls + 1):
+    for number in range(first + 1, last + 1):
         with Zone() as zone:
+            begin(zone)
+            zone.want(*want)
+            assert len(zone.server.calls.all()) == first
             zone.server.faults.add(Fault(kind=FaultKind.CUT, when=when, call=number))
             try:
                 zone.apply()
@@ -53,28 +296,28 @@ def test_a_first_apply_cut_at_any_call_is_ended_by_the_next_and_nothing_is_there
                 cut += 1
                 zone.apply()
             assert steps(zone.plan()) == [], number
-            assert _shape(zone) == wanted, number
+            assert shape(zone) == wanted, number
+    return last - first, cut
+
+
+@pytest.mark.parametrize("when", list(When))
+def test_a_first_apply_cut_at_any_call_is_ended_by_the_next_and_nothing_is_there_twice(when):
+    calls, cut = _cut_at_every_call(when, lambda _zone: None)
     # reads are asked again, lost makings looked up: most cuts do not even end the walk
     assert cut == (MADE if when is When.BEFORE else 0)
     assert calls > 2 * MADE
 
 
-def _shape(zone):
-    """What is there, without ids and times."""
-    state = zone.state
-    return {
-        "extensions": [(each.name, sorted(each.details)) for each in state.extensions.values()],
-        "clusters": [each.name for each in state.clusters.values()],
-        "hosts": [(each.name, each.tags, sorted(each.details)) for each in state.hosts.values()],
-        "actions": [(each.name, each.roles, each.enabled) for each in state.actions.values()],
-        "templates": [
-            (each.name, each.public, sorted(each.details)) for each in state.templates.values()
-        ],
-        "offerings": [
-            (each.name, each.gpus, each.state.value, sorted(each.details))
-            for each in state.offerings.values()
-        ],
-        "memory": sorted(
-            (row.kind.value, row.name, row.retired) for row in zone.memory.kept.values()
-        ),
-    }
+@pytest.mark.parametrize("when", list(When))
+def test_an_apply_of_changes_cut_at_any_call_is_ended_by_the_next(when):
+    calls, cut = _cut_at_every_call(when, Zone.apply, CHANGED)
+    assert cut >= 7
+    assert calls > 20
+
+
+def test_a_lost_answer_of_a_making_is_looked_up_and_the_command_not_sent_again(zone):
+    fault = Fault(kind=FaultKind.CUT, when=When.AFTER, command="createServiceOffering", times=2)
+    zone.server.faults.add(fault)
+    zone.apply()
+    assert len(zone.server.calls.named("createServiceOffering")) == 2
+    assert len(zone.state.offerings) == 2

@@ -1,0 +1,145 @@
+"""The way back: in order, never forced, and again from wherever it was cut off."""
+
+import pytest
+
+from cloudstack_ext.api_server.faults import Fault, FaultKind, When
+from cloudstack_ext.registration.apply import apply
+from cloudstack_ext.registration.removal import make_removal
+from provisioner.errors import ConflictError, TransientError
+from tests.unit.cloudstack_ext.registration.rig import DATABASE, Zone, steps
+
+pytestmark = pytest.mark.emulated
+
+
+def removal_of(seen):
+    return make_removal(seen.found, seen.memory, database=DATABASE, account=seen.places.account)
+
+
+def unregister(zone):
+    async def work(client):
+        seen = await zone._survey(client)
+        plan = removal_of(seen)
+        await apply(seen.with_plan(plan), client, zone.memory, zone.clock, zone.said.append)
+        return plan
+
+    return zone.run(work)
+
+
+def deployed(zone):
+    """An instance in the zone, deployed by alice."""
+    state = zone.state
+    template = next(each.id for each in state.templates.values() if each.name == "Debian 12")
+    offering = next(each.id for each in state.offerings.values() if each.name == "bm.general")
+
+    async def work(client):
+        return await client.call(
+            "deployVirtualMachine",
+            {
+                "zoneid": next(iter(state.zones)),
+                "templateid": template,
+                "serviceofferingid": offering,
+                "networkids": next(iter(state.networks)),
+            },
+        )
+
+    return zone.run(work)
+
+
+def _left(state):
+    kinds = (state.extensions, state.clusters, state.hosts, state.actions, state.registrations)
+    return sum(map(len, kinds))
+
+
+def test_everything_goes_in_the_order_that_harms_nobody_and_nothing_is_left(zone):
+    zone.apply()
+    before = zone.calls()
+    plan = unregister(zone)
+    assert [step.kind.value for step in plan.steps] == [
+        *["offering"] * 2,
+        *["template"] * 2,
+        *["action"] * 3,
+        *["host"] * 2,
+        "cluster",
+        "extension",
+    ]
+    assert zone.calls()[len(before) :] == [
+        *["deleteServiceOffering"] * 2,
+        *["deleteTemplate"] * 2,
+        *["deleteCustomAction"] * 3,
+        *["prepareHostForMaintenance", "deleteHost"] * 2,
+        "unregisterExtension",
+        "deleteCluster",
+        "deleteExtension",
+    ]
+    assert not any("forced" in each.parameters for each in zone.server.calls.all())
+    state = zone.state
+    assert _left(state) == 0
+    assert all(each.removed for each in (*state.offerings.values(), *state.templates.values()))
+    assert zone.memory.kept == {}
+    assert steps(removal_of(zone.survey())) == []
+
+
+def test_what_was_retired_goes_too(zone):
+    zone.apply()
+    zone.want(("memory_mib: 262144", "memory_mib: 524288"))
+    zone.apply()
+    assert len(zone.state.offerings) == 3
+    unregister(zone)
+    assert all(each.removed for each in zone.state.offerings.values())
+
+
+def test_a_host_is_waited_for_until_it_is_in_maintenance():
+    with Zone(maintenance_s=30.0) as zone:
+        zone.apply()
+        unregister(zone)
+        assert not zone.state.hosts
+
+
+def test_with_an_instance_nothing_is_touched(zone):
+    zone.apply()
+    deployed(zone)
+    before = zone.calls()
+    with pytest.raises(ConflictError, match="there are 1 instances"):
+        unregister(zone)
+    assert zone.calls() == before
+
+
+def test_what_lost_its_mark_is_not_deleted(zone):
+    zone.apply()
+    (extension,) = zone.state.extensions.values()
+    extension.details = {}
+    before = zone.calls()
+    with pytest.raises(ConflictError, match="does not bear our mark"):
+        unregister(zone)
+    assert zone.calls() == before
+
+
+def test_what_a_lost_making_left_behind_goes_too(zone):
+    zone.apply()
+    zone.memory.kept = {n: row for n, row in zone.memory.kept.items() if row.name != "bm.general"}
+    unregister(zone)
+    assert all(each.removed for each in zone.state.offerings.values())
+
+
+@pytest.mark.parametrize("when", list(When))
+def test_cut_at_any_call_it_goes_on_when_called_again(when):
+    with Zone() as whole:
+        whole.apply()
+        first = len(whole.server.calls.all())
+        unregister(whole)
+        last = len(whole.server.calls.all())
+    cut = 0
+    for number in range(first + 1, last + 1):
+        with Zone() as zone:
+            zone.apply()
+            zone.server.faults.add(Fault(kind=FaultKind.CUT, when=when, call=number))
+            try:
+                unregister(zone)
+            except TransientError:
+                cut += 1
+                unregister(zone)
+            state = zone.state
+            assert _left(state) == 0, number
+            assert zone.memory.kept == {}, number
+            assert all(each.removed for each in state.offerings.values())
+    assert cut == 14
