@@ -122,7 +122,8 @@ def _import_image(settings: "Settings", source: Path, name: str, report: Report)
 
     from provisioner.adapters.clock import SystemClock
     from provisioner.adapters.process import LocalProcesses
-    from provisioner.image.import_image import Importer, open_source
+    from provisioner.image.import_image import Importer
+    from provisioner.named_file import open_named
     from provisioner.units import ImageName
 
     importer = Importer(
@@ -130,7 +131,7 @@ def _import_image(settings: "Settings", source: Path, name: str, report: Report)
         processes=LocalProcesses(),
         clock=SystemClock(),
     )
-    with open_source(source) as file:
+    with open_named(source) as file:
         return asyncio.run(importer.import_image(file, ImageName(name), report))
 
 

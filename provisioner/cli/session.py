@@ -2,7 +2,6 @@
 
 import functools
 import os
-import stat
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +15,7 @@ from provisioner.cli.callbacks import Callbacks
 from provisioner.cli.options import option
 from provisioner.cli.output import JSON, TABLE
 from provisioner.errors import ErrorCode, InputError
+from provisioner.named_file import open_named, read_named
 
 if TYPE_CHECKING:
     from provisioner.config import Settings
@@ -89,37 +89,31 @@ def read_text(path: Path) -> str:
     Raises:
         InputError: FILE_UNREADABLE.
     """
-    return _read(path, lambda: path.read_text(encoding="utf-8"))
+    return _text(path, read_named(path))
 
 
 def read_secret(path: Path) -> "Secret":
-    """The first line of a file that nobody else may read; what comes through a pipe is no file.
+    """The first line of a file that nobody else may read.
 
     Raises:
         InputError: FILE_UNREADABLE: not there, or group or others may read it.
     """
     from provisioner.secret import Secret
 
-    content, shared = _read(path, lambda: _with_sharing(path))
-    if shared:
-        text = f"{path}: others may read or change it; chmod 600 {path}, and take a new password"
-        raise InputError(ErrorCode.FILE_UNREADABLE, text)
-    return Secret.of_line(content)
+    with open_named(path) as file:
+        if os.fstat(file.fileno()).st_mode & 0o077:
+            text = (
+                f"{path}: others may read or change it; chmod 600 {path}, and take a new password"
+            )
+            raise InputError(ErrorCode.FILE_UNREADABLE, text)
+        return Secret.of_line(_text(path, file.read()))
 
 
-def _with_sharing(path: Path) -> tuple[str, bool]:
-    with path.open(encoding="utf-8") as file:
-        mode = os.fstat(file.fileno()).st_mode
-        return file.read(), stat.S_ISREG(mode) and bool(mode & 0o077)
-
-
-def read_bytes(path: Path) -> bytes:
-    """A file of the caller.
-
-    Raises:
-        InputError: FILE_UNREADABLE.
-    """
-    return _read(path, path.read_bytes)
+def _text(path: Path, content: bytes) -> str:
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InputError(ErrorCode.FILE_UNREADABLE, f"{path}: no text in UTF-8") from error
 
 
 def write_bytes(path: Path, content: bytes) -> None:
@@ -128,16 +122,10 @@ def write_bytes(path: Path, content: bytes) -> None:
     Raises:
         InputError: FILE_UNREADABLE.
     """
-    _read(path, lambda: path.write_bytes(content))
-
-
-def _read(path: Path, act: Callable[[], R]) -> R:
     try:
-        return act()
+        path.write_bytes(content)
     except OSError as error:
         raise InputError(ErrorCode.FILE_UNREADABLE, f"{path}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise InputError(ErrorCode.FILE_UNREADABLE, f"{path}: no text in UTF-8") from error
 
 
 def _named(context: click.Context, parameter: click.Parameter, value: Path | None) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from provisioner.errors import ConflictError, ErrorCode, InputError, OperatorError
 from provisioner.evidence.chain import Record, head_of
+from provisioner.named_file import read_named
 
 HEAD = "head.json"
 UNTRUSTED_KEY = "untrusted-key.pem"
@@ -59,9 +60,7 @@ def read_json(path: Path) -> Mapping[str, Any]:
             (people and programs would read two different documents).
     """
     try:
-        tree = json.loads(path.read_bytes(), object_pairs_hook=_each_key_once)
-    except OSError as error:
-        raise InputError(ErrorCode.FILE_UNREADABLE, f"{path}: {error.strerror}") from error
+        tree = json.loads(read_named(path), object_pairs_hook=_each_key_once)
     except (ValueError, RecursionError) as error:
         raise InputError(ErrorCode.FILE_UNREADABLE, f"{path}: no JSON: {error}") from None
     if not isinstance(tree, dict):

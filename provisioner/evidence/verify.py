@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from provisioner.errors import ErrorCode, InputError
 from provisioner.evidence.chain import (
     Checked,
     Problem,
@@ -15,6 +14,7 @@ from provisioner.evidence.chain import (
     verify_record,
 )
 from provisioner.evidence.files import HEAD, read_json, read_records
+from provisioner.named_file import read_named
 
 ReadPublicKey = Callable[[bytes], bytes]
 """A PEM file's content -> 32 bytes; raises InputError FILE_UNREADABLE."""
@@ -28,11 +28,7 @@ def trusted_keys(files: Sequence[Path], read_public: ReadPublicKey) -> dict[str,
     """
     found = {}
     for path in files:
-        try:
-            content = path.read_bytes()
-        except OSError as error:
-            raise InputError(ErrorCode.FILE_UNREADABLE, f"{path}: {error.strerror}") from error
-        public = read_public(content)
+        public = read_public(read_named(path))
         found[key_id(public)] = public
     return found
 

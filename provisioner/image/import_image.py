@@ -59,22 +59,6 @@ class Limits:
     unpacking: Seconds = _UNPACKING
 
 
-def open_source(path: Path) -> BinaryIO:
-    """The caller's file; a pipe that nobody writes into is not waited for.
-
-    Raises:
-        InputError: FILE_UNREADABLE: not there, or no regular file.
-    """
-    try:
-        file = os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
-    except OSError as error:
-        raise InputError(ErrorCode.FILE_UNREADABLE, f"{path}: {error.strerror}") from error
-    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-        file.close()
-        raise InputError(ErrorCode.FILE_UNREADABLE, f"{path}: no regular file")
-    return file
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Importer:
     """Imports into one folder of blobs.

@@ -31,6 +31,13 @@ PLACES = {
     "click": ["provisioner/cli/", "cloudstack_ext/cli/"],
     "rich": ["provisioner/cli/"],
 }
+# what a person names may be a pipe, so it is opened by provisioner/named_file.py alone
+TAKE_NAMED_FILES = (
+    "provisioner/cli/",
+    "provisioner/evidence/",
+    "cloudstack_ext/cli/",
+    "cloudstack_ext/lab/commands.py",
+)
 STANDARD_LIBRARY_ONLY = ("provisioner/agent/", "provisioner/hardware/", "provisioner/wipe/")
 # a process is started in one place; the lab and the ramdisk's tools run as programs of their own
 MAY_START_PROCESSES = (
@@ -92,6 +99,19 @@ def test_processes_start_in_one_place():
         for where, tree in FILES
         if not where.startswith(MAY_START_PROCESSES)
         and {"subprocess", "multiprocessing"} & set(_imports(tree))
+    ]
+    assert not wrong
+
+
+def test_what_a_person_names_is_opened_in_one_place():
+    wrong = [
+        f"{where}:{node.lineno} {node.func.attr}"
+        for where, tree in FILES
+        if where.startswith(TAKE_NAMED_FILES)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in {"read_text", "read_bytes"}
     ]
     assert not wrong
 

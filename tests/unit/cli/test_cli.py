@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import os
+import signal
 from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
@@ -39,6 +41,7 @@ from provisioner.testing.desk import MemoryDesk
 from provisioner.units import ImageName, OperationId, PoolName, ServerName, WallSeconds
 from tests.asgi import Reply, call
 
+_UNREADABLE = ErrorCode.FILE_UNREADABLE
 EXAMPLES = Path(__file__).parents[3] / "docs" / "examples"
 MANIFEST = """
 version: 1
@@ -276,6 +279,50 @@ def test_help_names_everything(rig):
 def test_completion_is_printed_for_each_shell(rig):
     for shell in ("bash", "zsh", "fish"):
         assert "_RACKWRIGHT_COMPLETE" in rig.run("completion", shell).stdout
+
+
+# --- files that a person names
+@pytest.fixture
+def pipe(tmp_path: Path) -> Iterator[str]:
+    """A pipe that nobody writes into; whoever waits for it does not wait for ever."""
+
+    def ring(*_given: object) -> None:
+        raise AssertionError("waits for a pipe")
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.alarm(10)
+    os.mkfifo(tmp_path / "pipe")
+    yield str(tmp_path / "pipe")
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("config", "check", "--config", "PIPE"),
+        ("server", "enrol", "PIPE"),
+        ("server", "change", "bios1", "--password-file", "PIPE"),
+        ("evidence", "verify", "PIPE", "--key", "GOOD"),
+        ("evidence", "verify", "GOOD", "--key", "PIPE"),
+        ("evidence", "verify-chain", "FOLDER", "--key", "GOOD"),
+        ("evidence", "verify-chain", "FOLDER", "--key", "GOOD", "--head", "PIPE"),
+        ("ramdisk", "build", "--lock", "PIPE"),
+    ],
+)
+def test_a_pipe_is_no_file_and_is_not_waited_for(rig, pipe, words):
+    folder, good = rig.folder / "export", rig.folder / "good"
+    folder.mkdir()
+    os.mkfifo(folder / "00000001.json")
+    good.write_bytes(b"x" * 32)
+    named = {"PIPE": pipe, "GOOD": str(good), "FOLDER": str(folder)}
+    line = failed(rig.run(*(named.get(word, word) for word in words)), _UNREADABLE, 64)
+    assert line.endswith(": no regular file\n")
+
+
+def test_a_password_file_of_a_manifest_is_no_pipe(rig, pipe):
+    path = write_manifest(rig, MANIFEST.replace("password_file: secret", "password_file: pipe"))
+    assert pipe in failed(rig.run("server", "enrol", path), _UNREADABLE, 64)
 
 
 # --- settings and service

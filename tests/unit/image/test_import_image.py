@@ -14,7 +14,7 @@ from provisioner.errors import ConflictError, ErrorCode, InputError, OperatorErr
 from provisioner.hardware.blocks import BLOCK_BYTES, BlockList
 from provisioner.hardware.gpt import LINUX_FILE_SYSTEM, Partition, Table
 from provisioner.image.confined import Confinement
-from provisioner.image.import_image import Importer, Limits, open_source
+from provisioner.image.import_image import Importer, Limits
 from provisioner.testing.clock import FakeClock
 from provisioner.units import Seconds
 
@@ -323,13 +323,3 @@ def test_the_child_has_no_privileges_no_network_and_limits(tmp_path):
     assert "eth" not in done.stdout
     assert "\n2048\n" in done.stdout
     assert "LC_ALL=C" in done.stdout
-
-
-def test_what_is_no_regular_file_is_refused_and_not_waited_for(tmp_path):
-    os.mkfifo(tmp_path / "pipe")
-    for path in (tmp_path / "pipe", tmp_path, tmp_path / "none", tmp_path / "null"):
-        if path.name == "null":
-            path.symlink_to("/dev/null")
-        with pytest.raises(InputError, match=str(path)) as caught:
-            open_source(path)
-        assert caught.value.code is ErrorCode.FILE_UNREADABLE
