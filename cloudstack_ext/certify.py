@@ -14,12 +14,14 @@ from cloudstack_ext.truth import Truth
 from provisioner.errors import ErrorCode, RackwrightError, TransientError
 from provisioner.ports.clock import Clock
 from provisioner.ports.registered import RegisteredRow
-from provisioner.servers.allocation import InstanceKey, InstanceRequest
-from provisioner.units import MonotonicSeconds, Seconds
+from provisioner.servers.allocation import InstanceKey, InstanceRequest, Protection
+from provisioner.units import InstanceId, MonotonicSeconds, Seconds
 
 T = TypeVar("T")
 
 START_ASKS_S = 10.0
+DELETE_ASKS_S = 2.0
+"""CloudStack's expunge thread goes through all instances one by one."""
 PAUSES_S = (1.0, 2.0, 4.0, 8.0)
 LAST_PAUSE_S = 15.0
 
@@ -87,6 +89,17 @@ class Certifier:
             return replace(request, truth=f"not asked: {error.brief}")
         same_size(told, await self.registered(), size=size)
         return replace(request, owner=told.owner, truth=told.in_words())
+
+    async def protection(self, instance: InstanceId) -> Protection:
+        """Whether it may be deleted by mistake; who does not say so in time is not believed."""
+        by = MonotonicSeconds(self.clock.monotonic() + DELETE_ASKS_S)
+        try:
+            told = await self._bounded(self.truth.of(instance), by)
+        except TransientError:
+            return Protection.UNKNOWN
+        if told.is_protected is None:
+            return Protection.UNKNOWN
+        return Protection.PROTECTED if told.is_protected else Protection.UNPROTECTED
 
     def _known_refusal(self, key: InstanceKey) -> None:
         """What an answer refused is not asked again by each of eleven retries."""

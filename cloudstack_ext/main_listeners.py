@@ -173,7 +173,7 @@ async def _answer(
         clock=parts.clock,
         note=partial(_note, parts, caller.by),
         create_within=Seconds(parts.settings.times.create_answer_within_s),
-        ask=parts.truths.certified,
+        cloud=parts.truths,
     )
     return reply.line, reply.exit
 

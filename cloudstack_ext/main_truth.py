@@ -12,7 +12,7 @@ from provisioner.config import Settings
 from provisioner.ports.clock import Clock
 from provisioner.ports.registered import RegisteredRow
 from provisioner.ports.site_keys import SiteKey
-from provisioner.servers.allocation import InstanceRequest
+from provisioner.servers.allocation import InstanceKey, InstanceRequest, Protection
 from provisioner.store.database import Database
 from provisioner.store.waiting import stored
 from provisioner.units import MonotonicSeconds, SiteName
@@ -38,16 +38,28 @@ class Truths:
         self, request: InstanceRequest, size: str | None, until: MonotonicSeconds
     ) -> InstanceRequest:
         """As CloudStack says; as it is where its site is not asked."""
-        site = request.key.site
+        certifier = await self._of(request.key.site)
+        if certifier is None:
+            return request
+        return await certifier.certified(request, size, until)
+
+    async def protection(self, key: InstanceKey) -> Protection:
+        """As CloudStack says; where its site is not asked, nobody has."""
+        certifier = await self._of(key.site)
+        if certifier is None:
+            return Protection.NOT_ASKED
+        return await certifier.protection(key.instance)
+
+    async def _of(self, site: SiteName) -> Certifier | None:
         key = await stored(self.database.site_keys.key, site)
         if key is None:
-            return request
+            return None
         asked = self._asked.get(site)
         if asked is None or asked.key.changed_at != key.changed_at:
             if asked is not None:
                 asked.client.close()
             asked = self._asked[site] = self._ask(key)
-        return await asked.certifier.certified(request, size, until)
+        return asked.certifier
 
     def _ask(self, key: SiteKey) -> _Asked:
         times = self.settings.times

@@ -8,6 +8,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Protocol
 
 from cloudstack_ext.contract import (
     STATUSES,
@@ -28,8 +29,8 @@ from provisioner.about import learned
 from provisioner.errors import RackwrightError, TransientError
 from provisioner.ports.clock import Clock
 from provisioner.ports.controllers import PowerAct
-from provisioner.ports.machines import Certify, Machines
-from provisioner.servers.allocation import InstanceRequest
+from provisioner.ports.machines import Machines
+from provisioner.servers.allocation import InstanceKey, InstanceRequest, Protection
 from provisioner.units import MonotonicSeconds, Seconds, SiteName
 
 log = logging.getLogger(__name__)
@@ -41,8 +42,34 @@ DELETE_ANSWER_WITHIN = Seconds(10.0)
 
 Note = Callable[[Request, str], Awaitable[None]]
 """Writes down who asked for what, and "ok" or the code of the refusal."""
-Ask = Callable[[InstanceRequest, str | None, MonotonicSeconds], Awaitable[InstanceRequest]]
-"""ports.machines.Certify, told by when."""
+
+
+class Cloud(Protocol):
+    """What CloudStack itself may be asked about an instance."""
+
+    async def certified(
+        self, request: InstanceRequest, size: str | None, until: MonotonicSeconds
+    ) -> InstanceRequest:
+        """ports.machines.Certify, told by when."""
+        ...
+
+    async def protection(self, key: InstanceKey) -> Protection:
+        """Whether somebody keeps it from being deleted by mistake; within two seconds."""
+        ...
+
+
+class NobodyAsked:
+    """A CloudStack whose API we have no key to."""
+
+    async def certified(
+        self, request: InstanceRequest, _size: str | None, _until: MonotonicSeconds
+    ) -> InstanceRequest:
+        """As it is."""
+        return request
+
+    async def protection(self, _key: InstanceKey) -> Protection:
+        """Nobody has asked."""
+        return Protection.NOT_ASKED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,13 +78,16 @@ class Call:
 
     Attributes:
         until: When it must be answered.
-        certify: Asks CloudStack about the instance.
     """
 
     instance: InstanceRequest
     machines: Machines
     until: MonotonicSeconds
-    certify: Certify
+    cloud: Cloud
+
+    async def certify(self, request: InstanceRequest, size: str | None) -> InstanceRequest:
+        """ports.machines.Certify."""
+        return await self.cloud.certified(request, size, self.until)
 
 
 Act = Callable[[Call], Awaitable[Reply]]
@@ -97,8 +127,10 @@ async def _power(call: Call, act: PowerAct) -> Reply:
 
 async def delete(call: Call) -> Reply:
     """Give the server back; the wipe goes on after the answer."""
-    instance = call.instance
-    return done((await call.machines.release(instance.key, instance.who, until=call.until)).text)
+    key, who = call.instance.key, call.instance.who
+    protection = await call.cloud.protection(key)
+    release = call.machines.release(key, who, until=call.until, protection=protection)
+    return done((await release).text)
 
 
 async def status(call: Call) -> Reply:
@@ -145,7 +177,7 @@ async def answer(
     clock: Clock,
     note: Note | None = None,
     create_within: Seconds = CREATE_ANSWER_WITHIN,
-    ask: Ask | None = None,
+    cloud: Cloud | None = None,
 ) -> Reply:
     """Answer one call of the entry; every RackwrightError is a reply.
 
@@ -158,7 +190,7 @@ async def answer(
         clock: For the deadline.
         note: For the audit; not told of `status`, which is asked all the time. None: nobody.
         create_within: The setting create_answer_within_s.
-        ask: CloudStack about the instance; None: it is not asked.
+        cloud: Asked about the instance; None: nobody is.
     """
     began = clock.monotonic()
     try:
@@ -172,12 +204,10 @@ async def answer(
     learned(instance=request.instance.key.instance)
     limits = {Verb.CREATE: create_within, Verb.DELETE: DELETE_ANSWER_WITHIN}
     until = MonotonicSeconds(began + min(within, limits.get(request.verb, within)))
-
-    async def certify(asked: InstanceRequest, size: str | None) -> InstanceRequest:
-        return asked if ask is None else await ask(asked, size, until)
-
     try:
-        call = Call(instance=request.instance, machines=machines, until=until, certify=certify)
+        call = Call(
+            instance=request.instance, machines=machines, until=until, cloud=cloud or NobodyAsked()
+        )
         reply, outcome = await ACTS[request.verb](call), "ok"
     except RackwrightError as error:
         learned(code=error.code)

@@ -98,6 +98,25 @@ def test_a_start_goes_on_while_the_api_is_away(asked):
     assert asked.call("start", instance).exit == 0
 
 
+@pytest.mark.parametrize("case", ["unprotected", "protected", "unknown"])
+def test_a_delete_asks_whether_the_instance_is_protected(asked, case):
+    """CloudStack sends it for protected ones too, when a project or an account is deleted."""
+    instance = asked.deploy("trainer")
+    assert asked.call("create", instance).exit == 0
+    if case == "protected":
+        asked.server.state.instances[instance].protected = True
+    if case == "unknown":
+        asked.server.stop()
+    assert asked.call("delete", instance).exit == 0
+    query = "SELECT protection FROM allocation WHERE instance = ?"
+    assert asked.site.rows(query, instance) == [(case,)]
+    if case == "unprotected":
+        asked.site.until_state("s1", "AVAILABLE")
+    else:
+        asked.site.rack.log.until("s1 power off")
+        assert asked.site.states()["s1"] == "RELEASING"
+
+
 def test_a_create_waits_for_an_api_that_comes_back(asked):
     instance = asked.deploy("trainer")
     asked.server.stop()

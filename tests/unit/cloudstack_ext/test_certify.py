@@ -7,6 +7,7 @@ import pytest
 from cloudstack_ext.certify import Certifier
 from provisioner.errors import ErrorCode, RackwrightError, TransientError
 from provisioner.ports.controllers import PowerAct
+from provisioner.servers.allocation import Protection
 from provisioner.units import Seconds
 from tests.unit.cloudstack_ext.test_bought import ROWS, TOLD
 from tests.unit.operations.conftest import (  # noqa: F401 fixtures
@@ -186,3 +187,25 @@ def test_a_create_that_attaches_asks_nobody(world):  # noqa: F811
     asked = len(cloud.asked)
     asking.create()
     assert len(cloud.asked) == asked
+
+
+@pytest.mark.parametrize(
+    ("is_protected", "silent", "found"),
+    [
+        (True, 0, Protection.PROTECTED),
+        (False, 0, Protection.UNPROTECTED),
+        (None, 0, Protection.UNKNOWN),
+        (False, 1, Protection.UNKNOWN),
+    ],
+)
+def test_protection_that_is_not_denied_is_kept(world, is_protected, silent, found):  # noqa: F811
+    cloud = Cloud(replace(TOLD, is_protected=is_protected), silent=silent)
+    certifier = Asking(world, cloud).certifier
+    assert world.do(certifier.protection(REQUEST.key.instance)) is found
+
+
+def test_a_cloud_that_hangs_holds_a_delete_up_for_two_seconds(world):  # noqa: F811
+    certifier = Asking(world, HangingCloud(world.clock)).certifier
+    began = world.clock.monotonic()
+    assert world.do(certifier.protection(REQUEST.key.instance)) is Protection.UNKNOWN
+    assert world.clock.monotonic() - began <= 2.5
