@@ -228,7 +228,7 @@ def test_a_busy_database_makes_status_unknown_and_no_failure(clock):
 
 def test_delete_is_given_ten_seconds(clock):
     class Slow:
-        async def release(self, key, who, *, until):
+        async def release(self, key, who, *, until, protection):
             assert key == InstanceKey(site=SITE, instance=InstanceId(key_of(25).instance))
             assert who == "lab: alice (User)"
             assert until == clock.wall() + 10.0
