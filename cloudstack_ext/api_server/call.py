@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Protocol, TypeVar
 
 from cloudstack_ext.api_server import refusals
@@ -14,6 +15,7 @@ from cloudstack_ext.api_server.state import State
 from cloudstack_ext.api_server.wire import Wire
 
 _T = TypeVar("_T")
+_E = TypeVar("_E", bound=StrEnum)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +75,20 @@ class Call:
     def root(self) -> bool:
         """Whether the caller sees what only administrators see."""
         return is_root(self.state, self.caller)
+
+    def choice(self, name: str, kind: type[_E]) -> _E | None:
+        """One of the values that a parameter may have; None where it was not given.
+
+        Raises:
+            RefusalError: 431: it is none of them.
+        """
+        text = self.values.text(name)
+        if text is None:
+            return None
+        known = {each.value.lower(): each for each in kind}
+        if text.lower() not in known:
+            raise refusals.invalid(f"Invalid value for {name}: {text}")
+        return known[text.lower()]
 
     def found(self, name: str, table: Mapping[str, _T]) -> _T:
         """The object whose id a required parameter is.

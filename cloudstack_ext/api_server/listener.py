@@ -15,9 +15,11 @@ from cloudstack_ext.api_server.calls import CallRecord, Calls, Outcome, shown
 from cloudstack_ext.api_server.dispatch import Answer, Dispatch
 from cloudstack_ext.api_server.faults import JOB_FAULTS, Fault, FaultKind, Faults, When
 from cloudstack_ext.api_server.settings import ServerSettings
+from cloudstack_ext.api_server.xml_answer import as_xml
 
 PATH = "/client/api"
 _JSON = "application/json;charset=utf-8"
+_XML = "text/xml;charset=UTF-8"
 _HTML = "text/html;charset=utf-8"
 _PAGE = b"<html><body>HTTP ERROR 404 Not Found</body></html>"
 _LONGEST_FORM = 1 << 20
@@ -105,7 +107,8 @@ class _Connection(BaseHTTPRequestHandler):
         if fault is not None and fault.kind not in JOB_FAULTS:
             self._fail(fault, command)
         elif answer is not None:
-            self._send(answer.status, _JSON, json.dumps(answer.body).encode())
+            kind, body = _written(given, answer.body)
+            self._send(answer.status, kind, body)
 
     def _record(
         self, number: int, given: Mapping[str, str], answer: Answer | None, fault: Fault | None
@@ -151,6 +154,13 @@ class _Connection(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
+
+
+def _written(given: Mapping[str, str], body: Mapping[str, Any]) -> tuple[str, bytes]:
+    """In the form that was asked for: XML unless `response` says JSON."""
+    if given.get("response", "").lower() == "json":
+        return _JSON, json.dumps(body).encode()
+    return _XML, as_xml(body)
 
 
 def _cut(connection: socket.socket) -> None:

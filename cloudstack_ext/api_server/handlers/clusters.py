@@ -73,7 +73,7 @@ def update(call: Call) -> Wire:
     """updateCluster: `externaldetails` replaces the resource map."""
     cluster = call.found("id", call.state.clusters)
     cluster.name = call.values.text("clustername") or cluster.name
-    cluster.state = AllocationState(call.values.text("allocationstate") or cluster.state)
+    cluster.state = call.choice("allocationstate", AllocationState) or cluster.state
     details, registration = (
         call.values.map("externaldetails"),
         call.state.registrations.get(cluster.id),

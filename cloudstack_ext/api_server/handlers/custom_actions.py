@@ -63,8 +63,9 @@ def update(call: Call) -> Wire:
     action = call.found("id", call.state.actions)
     values = call.values
     enabled, roles = values.flag("enabled"), values.words("allowedroletypes")
-    action.enabled = action.enabled if enabled is None else enabled
+    parameters = _parameters(call)
     action.roles = action.roles if roles is None else _roles(roles)
+    action.enabled = action.enabled if enabled is None else enabled
     action.description = values.text("description") or action.description
     action.success_message = values.text("successmessage") or action.success_message
     action.error_message = values.text("errormessage") or action.error_message
@@ -72,7 +73,7 @@ def update(call: Call) -> Wire:
     if values.flag("cleanupparameters"):
         action.parameters = ()
     elif values.rows("parameters") is not None:
-        action.parameters = _parameters(call)
+        action.parameters = parameters
     if values.flag("cleanupdetails"):
         action.details = {}
     else:

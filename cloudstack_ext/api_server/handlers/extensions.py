@@ -34,7 +34,7 @@ def create(call: Call) -> Wire:
         prepare=call.values.flag("orchestratorrequirespreparevm"),
         created=call.now,
         description=call.values.text("description"),
-        state=ExtensionState(call.values.text("state") or ExtensionState.ENABLED),
+        state=call.choice("state", ExtensionState) or ExtensionState.ENABLED,
         details=call.values.map("details") or {},
     )
     if path.endswith(_SHELL):
@@ -62,7 +62,7 @@ def update(call: Call) -> Wire:
     extension.description = values.text("description") or extension.description
     prepare = values.flag("orchestratorrequirespreparevm")
     extension.prepare = extension.prepare if prepare is None else prepare
-    extension.state = ExtensionState(values.text("state") or extension.state)
+    extension.state = call.choice("state", ExtensionState) or extension.state
     details = values.map("details")
     if values.flag("cleanupdetails"):
         extension.details = {}

@@ -71,7 +71,7 @@ def update(call: Call) -> Wire:
     values = call.values
     offering.name = values.text("name") or offering.name
     offering.display_text = values.text("displaytext") or offering.display_text
-    offering.state = _state(values.text("state")) or offering.state
+    offering.state = call.choice("state", OfferingState) or offering.state
     tags = values.text("hosttags")
     offering.tags = offering.tags if tags is None else tags or None
     details = values.map("externaldetails")
@@ -90,15 +90,6 @@ def delete(call: Call) -> Wire:
     """deleteServiceOffering: also while instances run with it."""
     call.found("id", living_offerings(call)).removed = True
     return {"success": True}
-
-
-def _state(text: str | None) -> OfferingState | None:
-    if text is None:
-        return None
-    try:
-        return OfferingState(text.capitalize())
-    except ValueError:
-        raise refusals.invalid(f"Invalid state value for service offering: {text}") from None
 
 
 def _within(call: Call, parameter: str, name: str, least: int) -> int:
@@ -124,7 +115,7 @@ def _ids(call: Call, name: str, table: Mapping[str, object]) -> tuple[str, ...] 
 
 
 def _is_wanted(call: Call, offering: Offering) -> bool:
-    state = _state(call.values.text("state")) or OfferingState.ACTIVE
+    state = call.choice("state", OfferingState) or OfferingState.ACTIVE
     zone = call.values.text("zoneid")
     texts = {
         "id": offering.id,

@@ -1,4 +1,4 @@
-"""Under which circumstances each recorded answer was given: what a state must be like first."""
+"""Under which circumstances the recorded answers were given, by command and by name."""
 
 import re
 
@@ -11,15 +11,9 @@ from cloudstack_ext.api_server.model.catalogue import (
 )
 from cloudstack_ext.api_server.model.instances import InstanceState
 from cloudstack_ext.api_server.model.places import ResourceState
-from tests.unit.cloudstack_ext.api_server.recorded import (
-    PEOPLE,
-    RECORDER,
-    every_network,
-    moment,
-    objects_in,
-    shown,
-    uuids,
-)
+from tests.unit.cloudstack_ext.api_server.recorded import every_network, moment, shown
+from tests.unit.cloudstack_ext.api_server.recorded_people import PEOPLE
+from tests.unit.cloudstack_ext.api_server.recorded_world import RECORDER
 
 METAL_1, METAL_2 = "81e3bb6c-8fa3-49a4-9d5f-f5667ea5fdd5", "a4b3d02b-a4be-406f-830c-f0a27251fcbb"
 ZZ_CLUSTER, ZZ_EXTENSION = (
@@ -32,86 +26,7 @@ LATE_CLUSTER, LATE_EXTENSION = (
 )
 POOL_B = "3967dc7f-2814-49cb-a690-4b09aec9264f"
 TRAINER = "e562347c-134d-4d01-a903-12e4b7af7f49"
-SIMULATOR = "a host or an instance of the simulator, which is not kept here"
-GPU = "an offering with a vGPU profile: GPU records are not kept"
-LEFT_OUT = {
-    "cancelHostMaintenance_simulator": SIMULATOR,
-    "prepareHostForMaintenance_simulator_with_gpu_vm": SIMULATOR,
-    "updateHost_hosttags_simulator": SIMULATOR,
-    "updateHost_hosttags_removed": SIMULATOR,
-    "listHosts_Simulator_gpu_used": SIMULATOR,
-    "listHosts_Simulator_with_gpus": SIMULATOR,
-    "listVirtualMachines_with_gpu": SIMULATOR,
-    "listVirtualMachines_with_gpu_as_user": SIMULATOR,
-    "deployVirtualMachine_gpu_tagged": SIMULATOR,
-    "deployVirtualMachine_simulator_gpu_passthrough": SIMULATOR,
-    "deployVirtualMachine_vgpu": SIMULATOR,
-    "deployVirtualMachine_gpu_none_left": SIMULATOR,
-    "destroyVirtualMachine_with_gpu_expunge": SIMULATOR,
-    "startVirtualMachine_with_gpu": SIMULATOR,
-    "startstop_vm_of_deleted_offering": SIMULATOR,
-    "stopVirtualMachine_with_gpu": SIMULATOR,
-    "createServiceOffering_gpu_count_larger_than_any_host": GPU,
-    "createServiceOffering_gpu_passthrough_x1": GPU,
-    "createServiceOffering_gpu_passthrough_x2": GPU,
-    "createServiceOffering_gpu_vgpu": GPU,
-    "createServiceOffering_gpu_vgpu_unused_profile": GPU,
-    "createServiceOffering_gpu_vgpuprofile": GPU,
-    "deployVirtualMachine_vgpuprofile_no_device_left": GPU,
-    "deployVirtualMachine_vgpuprofile_offering_on_External": GPU,
-    "destroyVirtualMachine_expunge_vgpuprofile_vm": GPU,
-    "listServiceOfferings_as_root": "the unauthenticated port, which is not served",
-    "error_432_unknown_command_integration_port": "the unauthenticated port, which is not served",
-    "listAccounts": "shows the accounts that came with the installation",
-}
-"""Pairs that are not compared, each with the reason."""
-CREATED = {
-    "addAnnotation": "annotation",
-    "addCluster": "cluster",
-    "addCustomAction": "extensioncustomaction",
-    "addHost": "host",
-    "createExtension": "extension",
-    "createProject": "project",
-    "createRole": "role",
-    "createServiceOffering": "serviceoffering",
-    "deployVirtualMachine": "virtualmachine",
-    "registerTemplate": "template",
-}
-"""What an answer shows as new, and is not there before."""
 _NUMBERS = re.compile(r"i-\d+-(\d+)-VM")
-
-
-def arrange(name, world):
-    """Everything that the pair names is there; then what its circumstance changes."""
-    pair = world.pair
-    command = pair["request"]["command"]
-    new = CREATED.get(command)
-    made = {
-        row["id"]
-        for kind, row in objects_in([pair["answer"], pair.get("job_final", {})])
-        if kind == new
-    }
-    if command == "deployVirtualMachine":
-        made |= {each["id"] for each in pair["answer"].values() if "id" in each}
-    answered = [row["id"] for _kind, row in objects_in(pair["answer"])]
-    ids = [*uuids(pair["request"]), *uuids(pair["answer"]), *uuids(pair.get("job_final", {}))]
-    if command in {"listExtensions", "listCustomActions"}:  # the newest first
-        ids = [*reversed(answered), *ids]
-    for each in dict.fromkeys(ids):
-        if each not in made and not _is_there(world, each):
-            world.add(each)
-    if command in _BY_COMMAND and not name.startswith("error_431"):
-        _BY_COMMAND[command](world)
-    for key, function in _BY_NAME.items():
-        if key in name:
-            function(world)
-    return world
-
-
-def _is_there(world, id_):
-    state = world.state
-    tables = (state.extensions, state.clusters, state.hosts, state.templates, state.offerings)
-    return any(id_ in table for table in tables) and id_ not in world.own
 
 
 def _deploy(world):
@@ -380,7 +295,7 @@ def _no_tags_there(world):
     world.stand_in_template(world.pair["request"]["templateid"])
 
 
-_BY_COMMAND = {
+BY_COMMAND = {
     "deployVirtualMachine": _deploy,
     "updateExtension": _change_before,
     "updateHost": _change_before,
@@ -401,7 +316,7 @@ _BY_COMMAND = {
     "cancelHostMaintenance": _maintained,
 }
 _DONE = '{{"status": "success", "message": "{} done"}}'
-_BY_NAME = {
+BY_NAME = {
     "error_addHost_cluster_not_registered": _unregistered(METAL_2),
     "addHost_External_allocationstate_disabled": _registered(ZZ_CLUSTER, ZZ_EXTENSION),
     "addHost_path_not_ready": _registered(LATE_CLUSTER, LATE_EXTENSION),

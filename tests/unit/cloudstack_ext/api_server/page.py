@@ -4,7 +4,7 @@ import textwrap
 
 from cloudstack_ext.api_server.commands import known_commands
 from cloudstack_ext.api_server.handlers import HANDLERS
-from tests.unit.cloudstack_ext.api_server.circumstances import LEFT_OUT
+from tests.unit.cloudstack_ext.api_server.left_out import LEFT_OUT
 from tests.unit.cloudstack_ext.api_server.normalised import ABSENT, ANY, CUT
 from tests.unit.cloudstack_ext.api_server.recorded import pairs
 

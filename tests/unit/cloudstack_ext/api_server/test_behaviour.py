@@ -37,6 +37,13 @@ def test_unknown_parameters_are_ignored(api):
     assert api.listZones(nosuchparameter="x")["count"] == 1
 
 
+def test_the_answer_is_xml_unless_json_is_asked_for(api):
+    text = api.listZones(name="zone1", json=False)
+    assert text.startswith("<?xml")
+    assert "<name>zone1</name>" in text
+    assert "<securitygroupsenabled>false</securitygroupsenabled>" in text
+
+
 def test_a_parameter_s_name_is_read_without_its_case(api):
     assert api.listZones(NAME="nowhere") == {}
 
@@ -55,6 +62,29 @@ def test_details_replace_the_whole_set(api, made):
     instance = deployed(api, made)
     changed = api.updateVirtualMachine(id=instance, details={"x": "1"})["virtualmachine"]
     assert changed["details"] == {"x": "1"}
+
+
+@pytest.mark.parametrize(
+    ("command", "given"),
+    [
+        ("updateExtension", {"state": "Sleeping"}),
+        ("updateServiceOffering", {"state": "Sleeping"}),
+        ("updateHost", {"allocationstate": "Sleeping"}),
+        ("updateCluster", {"allocationstate": "Sleeping"}),
+        ("updateCustomAction", {"allowedroletypes": "Emperor"}),
+    ],
+)
+def test_a_value_that_is_none_of_the_known_ones_changes_nothing(server, api, made, command, given):
+    ids = {
+        "updateExtension": made.extension,
+        "updateServiceOffering": made.offering,
+        "updateHost": made.host,
+        "updateCluster": made.cluster,
+        "updateCustomAction": made.action,
+    }
+    before = repr(server.state)
+    assert refused(getattr(api, command), id=ids[command], **given)[0] == 431
+    assert repr(server.state) == before
 
 
 def test_what_is_not_given_stays(api, made):

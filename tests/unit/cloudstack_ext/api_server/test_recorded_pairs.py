@@ -9,17 +9,18 @@ from cs import CloudStack, CloudStackApiException
 from cloudstack_ext.api_server.handlers import HANDLERS
 from cloudstack_ext.api_server.server import ApiServer
 from cloudstack_ext.api_server.settings import ServerSettings
-from tests.unit.cloudstack_ext.api_server.circumstances import LEFT_OUT, arrange
+from tests.unit.cloudstack_ext.api_server.arranged import arrange
 from tests.unit.cloudstack_ext.api_server.conftest import Clock
+from tests.unit.cloudstack_ext.api_server.left_out import LEFT_OUT
 from tests.unit.cloudstack_ext.api_server.normalised import Comparison
 from tests.unit.cloudstack_ext.api_server.recorded import (
-    SECRET,
     UUID,
-    World,
     moment,
     objects_in,
     pairs,
 )
+from tests.unit.cloudstack_ext.api_server.recorded_people import SECRET
+from tests.unit.cloudstack_ext.api_server.recorded_world import World
 
 JOB_S = 2.0
 BAD_KEYS = {
