@@ -17,12 +17,13 @@ from cloudstack_ext.lab.payload import lab_payload
 from cloudstack_ext.management_server.by_hand import ByHand
 from provisioner.cli.service_client import ServiceClient
 from provisioner.ramdisk.record import RamdiskRecord
-from tests.service.entry.rig import ENTRY, code_of, one_object
+from tests.service.entry.rig import ENTRY, HTTPS, SOCKET, code_of, one_object
 from tests.service.faults.rack import Rack
 
 PROGRAM = Path(__file__).with_name("serve_on_fakes.py")
 ROOT = PROGRAM.parents[3]
 IMAGES = {"ubuntu-24.04-cuda": "tiny", "tiny": "tiny"}
+HTTPS_PORT = 8445
 POOL_OF_FAULTS = "faults"
 """Of machines whose names begin with f; all others are in pool a."""
 WAIT = 120
@@ -58,7 +59,7 @@ class Site:
         for each in (self.state, self.blobs / "ramdisk", self.blobs / "images/tiny"):
             each.mkdir(parents=True, exist_ok=True)
         self.config = folder / "rackwright.toml"
-        self.entry_config = folder / "entry.conf"
+        self.entry_config, self.way = folder / "entry.conf", SOCKET
         self.configure(**times)
         (self.blobs / "ramdisk/ramdisk.json").write_text(RAMDISK.to_text())
         for name in ("ramdisk/vmlinuz", "ramdisk/initrd.img"):
@@ -87,6 +88,7 @@ class Site:
 state_dir = "{self.state}"
 [extension]
 socket = "{self.folder}/extension.sock"
+https = {{ address = "{address()}", port = {HTTPS_PORT} }}
 sites = [{{ name = "lab", uids = [{os.getuid()}] }}]
 [operators]
 socket = "{self.folder}/operators.sock"
@@ -108,8 +110,16 @@ namespace = "fakes"
 [times]
 {lines}"""
         )
+        self.by(self.way)
+
+    def by(self, way):
+        """The entry's way to the service: SOCKET or HTTPS."""
+        self.way, issued = way, self.state / "entry"
+        text = f"socket = {self.folder}/extension.sock\n"
+        if way == HTTPS:
+            text = (issued / "entry.conf").read_text().replace("/etc/rackwright", str(issued))
         self.entry_config.touch(mode=0o600)
-        self.entry_config.write_text(f"socket = {self.folder}/extension.sock\n")
+        self.entry_config.write_text(text)
 
     def argv(self, *words):
         return [sys.executable, str(PROGRAM), *words, "--config", str(self.config)]
@@ -228,8 +238,9 @@ namespace = "fakes"
     # --- making one -----------------------------------------------------------------------------
     def furnish(self):
         """Keys, database, pool; all machines enrolled, inspected and wiped: the whole walk."""
-        ended = self.command("init")
-        assert ended.returncode == 0, ended.stderr
+        for words in ((), ("entry", "lab", "--site", "lab", "--out", str(self.state / "entry"))):
+            ended = self.command("init", *words)
+            assert ended.returncode == 0, ended.stderr
         self.start()
         image = {
             "root": "ab" * 32,

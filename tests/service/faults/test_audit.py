@@ -5,11 +5,16 @@ import os
 import pytest
 
 from cloudstack_ext.lab.instances import instance_of
+from tests.service.entry.rig import HTTPS, SOCKET
 
 pytestmark = pytest.mark.emulated
 
 
-def test_operators_and_management_servers_stand_in_the_audit(site):
+@pytest.mark.parametrize(
+    ("way", "by"), [(SOCKET, f"uid {os.getuid()}"), (HTTPS, "entry lab")], ids=[SOCKET, HTTPS]
+)
+def test_operators_and_management_servers_stand_in_the_audit(site, way, by):
+    site.by(way)
     site.start()
     assert site.call("prepare", "one").exit == 0
     assert site.call("status", "one").exit == 0
@@ -25,6 +30,6 @@ def test_operators_and_management_servers_stand_in_the_audit(site):
         ("verb prepare", "ok"),
     ]
     assert {each["who"].partition(":")[0] for each in found[1:]} == {"lab"}
-    assert all(each["who"].endswith(f", uid {uid}") for each in found[1:])
+    assert all(each["who"].endswith(f", {by}") for each in found[1:])
     ended = site.command("audit", "list", "--server", "s1")
     assert "a fan" in ended.stdout or "maintenance" in ended.stdout

@@ -14,7 +14,7 @@ from cloudstack_ext.lab.instances import instance_of
 from cloudstack_ext.lab.payload import lab_payload
 from cloudstack_ext.management_server.wire import wire
 from tests.recorded_payloads import payload_of
-from tests.service.entry.rig import ENTRY
+from tests.service.entry.rig import ENTRY, HTTPS, SOCKET
 
 pytestmark = pytest.mark.emulated
 IMAGE = "s1 agent write_image"
@@ -28,8 +28,12 @@ def deployments(site):
     return site.rows("SELECT status FROM operation WHERE kind = 'deploy'")
 
 
+over_both_ways = pytest.mark.parametrize("up", [SOCKET, HTTPS], indirect=True)
+
+
 @pytest.fixture
-def up(site):
+def up(site, request):
+    site.by(getattr(request, "param", SOCKET))
     site.start()
     return site
 
@@ -40,6 +44,7 @@ def callers():
         yield pool
 
 
+@over_both_ways
 def test_an_instance_s_life_with_every_verb_twice_and_in_the_wrong_order(up):
     """delete before create, stop and start of nobody, create again, create after delete."""
     assert up.call("delete", "early").exit == 0
@@ -97,6 +102,7 @@ def test_two_creates_at_once_are_one_deployment_whatever_the_tenant_wishes(up, c
     assert up.rack.log.acts("s2") == []
 
 
+@over_both_ways
 def test_64_creates_at_once_for_two_servers(up, callers):
     answers = [callers.submit(up.call, "create", f"many-{n}") for n in range(64)]
     ended = [each.result() for each in answers]
@@ -108,6 +114,7 @@ def test_64_creates_at_once_for_two_servers(up, callers):
         assert up.rack.log.count(f"{name} power on") == 2
 
 
+@over_both_ways
 def test_callers_that_are_killed_lose_nothing(up, callers):
     """The entry alone, then a whole management server that never comes back."""
     held = up.rack.log.hold(IMAGE)

@@ -12,6 +12,7 @@ from cloudstack_ext.lab.payload import lab_payload
 from cloudstack_ext.management_server.wire import wire
 from provisioner.errors import ErrorCode
 from tests.recorded_payloads import payload_of
+from tests.service.entry.rig import HTTPS, SOCKET
 
 pytestmark = pytest.mark.emulated
 GOOD = lab_payload(Verb.CREATE, instance_of("good"))
@@ -42,8 +43,14 @@ def with_data(folder, name, content):
     return wire(body)
 
 
+@pytest.fixture(autouse=True, params=[SOCKET, HTTPS])
+def way(running, request):
+    """Each payload over both ways."""
+    running.by(request.param)
+
+
 @pytest.fixture
-def untouched(running):
+def untouched(running, way):
     """What was asked must have changed nothing: not a row, not a machine."""
     query = "SELECT count(*) FROM allocation", "SELECT count(*) FROM operation"
     before = [running.rows(each) for each in query]
