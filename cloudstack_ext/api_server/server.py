@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Self
 
 from cloudstack_ext.api_server.call import ExtensionPort
@@ -52,6 +53,7 @@ class ApiServer:
         self.faults = Faults()
         self.calls = Calls(self.settings.calls)
         self._listener: Listener | None = None
+        self._port = self.settings.port
         self._dispatch = Dispatch(
             state=self.state, settings=self.settings, now=now, extension=extension
         )
@@ -69,15 +71,16 @@ class ApiServer:
 
     @property
     def endpoint(self) -> str:
-        """Its URL, once it has been started."""
-        if self._listener is None:
+        """Its URL, once it has been started; the same after `stop` and another `start`."""
+        if not self._port:
             raise RuntimeError("the server has not been started")
-        host, port = self._listener.server_address[:2]
-        return f"http://{host!s}:{port}{PATH}"
+        return f"http://{self.settings.address}:{self._port}{PATH}"
 
     def start(self) -> Self:
-        """Listen; answers are given from threads of its own."""
-        self._listener = Listener(self.settings, self._dispatch, self.faults, self.calls)
+        """Listen; answers are given from threads of its own, from all that it knew before."""
+        settings = replace(self.settings, port=self._port)
+        self._listener = Listener(settings, self._dispatch, self.faults, self.calls)
+        self._port = self._listener.server_address[1]
         thread = threading.Thread(
             target=self._listener.serve_forever, args=(_LOOK_S,), name="api-server", daemon=True
         )

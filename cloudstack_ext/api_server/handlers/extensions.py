@@ -7,6 +7,7 @@ from typing import Final
 from cloudstack_ext.api_server import refusals
 from cloudstack_ext.api_server.call import Call, Handler
 from cloudstack_ext.api_server.model.catalogue import Extension, ExtensionState, Registration
+from cloudstack_ext.api_server.model.instances import InstanceState
 from cloudstack_ext.api_server.model.places import Cluster
 from cloudstack_ext.api_server.ripening import write_template_entry
 from cloudstack_ext.api_server.state import new_id
@@ -98,12 +99,17 @@ def register(call: Call) -> Wire:
 
 
 def unregister(call: Call) -> Wire:
-    """unregisterExtension: accepted with hosts and instances there."""
+    """unregisterExtension: accepted with hosts and instances, which are Stopped without a call."""
     extension = call.found("extensionid", call.state.extensions)
     cluster = _resource(call)
     registration = call.state.registrations.get(cluster.id)
     if registration is not None and registration.extension == extension.id:
         del call.state.registrations[cluster.id]
+        hosts = {host.id for host in call.state.hosts_of(cluster.id)}
+        for instance in call.state.living():
+            if instance.host in hosts:
+                instance.state, instance.last_host = InstanceState.STOPPED, instance.host
+                instance.host = None
     return {"extension": _view(call, extension)}
 
 

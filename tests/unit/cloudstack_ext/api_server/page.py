@@ -41,8 +41,9 @@ with new keys and nothing in it.
 
 `ApiServer` of `cloudstack_ext/api_server/server.py` is a context manager: `endpoint`, `key` and
 `keys` (users `admin`, `dadmin`, `alice`, `bob`), `state` to set up and look at under its lock,
-`faults` to make it fail, `calls` for what was called. A fault meets one call, some, or all until it
-is taken away:
+`faults` to make it fail, `calls` for what was called. After `stop` and another `start` it has the
+same endpoint and knows all that it knew. A fault meets one call, some, or all until it is taken
+away:
 
 | fault | what the caller meets |
 |---|---|
