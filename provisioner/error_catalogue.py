@@ -65,6 +65,7 @@ CATALOGUE: Mapping[ErrorCode, tuple[str, str]] = MappingProxyType(
         E.CONTROLLER_SYSTEMS: ("The controller speaks for no system, or for several.", "Name the server's own system in the manifest."),
         E.OTHER_MACHINE: ("The controller or the machine behind the address is another one.", "Look at cabling and addresses; nothing was changed."),
         E.POWER_NOT_REACHED: ("The controller accepted the command, the power state did not follow.", "Look at the machine; the server is quarantined."),
+        E.POSSIBLY_RUNNING: ("A quarantine could not confirm that the server is off.", "Make sure by hand that it is off. Once its controller answers again the quarantine is tried again by itself."),
         E.BOOT_DEVICE_NOT_SET: ("The controller reports another boot device than was set.", "Look at its firmware and settings."),
         E.PORT_NOT_SET: ("The port does not lead where it was sent.", "Look at the switch; the server stays off."),
         E.PORT_ISOLATION_UNDECLARED: ("Ports are manual, and no isolation is declared.", "Set [ports] isolation in the configuration: what separates tenants."),

@@ -4,7 +4,7 @@ import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 
@@ -12,7 +12,10 @@ from provisioner.cli.follow import DONE, follow
 from provisioner.cli.options import option
 from provisioner.cli.output import JSON, printable, show_json, show_plan
 from provisioner.cli.record import Reached, evidence_option, write_record
-from provisioner.cli.session import Session, asks
+from provisioner.cli.session import Door, Session, asks, with_query
+from provisioner.errors import OperatorError
+
+QUARANTINE: Final = "quarantine"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,10 +82,30 @@ def change(
     operation = done["operation"]
     try:
         if how.wait and operation and not how.dry_run:
-            follow(service, operation, how.output, wanted_end=wanted_end)
+            _follow(service, done, how, wanted_end)
     finally:
         if how.evidence is not None and not how.dry_run:
             _record(session, how, asked, done)
+
+
+def _follow(service: Door, done: Mapping[str, Any], how: How, wanted_end: str) -> None:
+    """To its end; where it did not do what it was for, to that of the quarantine after it too.
+
+    Whether the server is off is worse news than why it had to be switched off.
+    """
+    failure: OperatorError | None = None
+    try:
+        last = follow(service, done["operation"], how.output, wanted_end=wanted_end)
+        if last["status"] == DONE:
+            return
+    except OperatorError as error:
+        failure = error
+    opened = with_query("/v1/operations", server=done["server"], open="true")
+    for each in service.ask("GET", opened)["operations"]:
+        if each["kind"] == QUARANTINE:
+            follow(service, each["id"], how.output)
+    if failure is not None:
+        raise failure
 
 
 def _tell(done: Mapping[str, Any], how: How) -> None:

@@ -12,17 +12,18 @@ from provisioner.errors import ConflictError, ErrorCode, RackwrightError
 from provisioner.operations.bell import EVERY
 from provisioner.operations.doors import Records
 from provisioner.operations.machines import BareMetal
+from provisioner.operations.port_steps import TO_NOWHERE
 from provisioner.operations.quarantine import QUARANTINE
 from provisioner.operations.release import RELEASE
 from provisioner.operations.runner import Follow
 from provisioner.operations.steps import new_operation
 from provisioner.ports.clock import Clock
 from provisioner.servers.allocation import Allocation, Phase
-from provisioner.servers.model import State
+from provisioner.servers.model import Power, ServerRecord, State
 from provisioner.servers.operation import OperationRecord, Outcome, Status
 from provisioner.servers.states import FOLLOWS, Ending, Intent
 from provisioner.store.waiting import stored
-from provisioner.units import OperationId, Seconds, ServerName, WallSeconds
+from provisioner.units import OperationId, Seconds, WallSeconds
 
 log = logging.getLogger(__name__)
 ROUND_S = Seconds(5.0)
@@ -106,26 +107,34 @@ class Housekeeping:
                 log.info("%d %s older than %d days are gone", gone, kept.what, kept.days)
 
     async def _quarantine_again(self) -> None:
-        """A quarantine that failed has left a server perhaps running, perhaps connected (5)."""
+        """A quarantine that failed has left a server perhaps running, perhaps connected (5).
+
+        One that did all but see it off waits until a controller says again how it is.
+        """
         now = self.clock.monotonic()
         if now - self._looked_at < LOOK_EVERY_S:
             return
         self._looked_at = now
         for server in await stored(self.records.servers.servers):
-            if server.state is State.QUARANTINED and await self._is_not_cut_off(server.name):
+            if server.state is State.QUARANTINED and await self._is_to_be_tried(server):
                 log.warning("quarantined again", extra={"server": server.name})
                 new = new_operation(QUARANTINE, "housekeeping: the last one failed")
                 wall = self.clock.wall()
                 await stored(partial(self.records.operations.open, server.name, new, now=wall))
 
-    async def _is_not_cut_off(self, server: ServerName) -> bool:
-        last = await stored(partial(self.records.operations.operations, server=server, most=1))
-        return any(
-            each.kind is Intent.QUARANTINE
-            and each.status in {Status.FAILED, Status.CANCELLED}
-            and self._seen_for(each.id) >= AGAIN_S
-            for each in last
-        )
+    async def _is_to_be_tried(self, server: ServerRecord) -> bool:
+        every = self.records.operations.operations
+        last = await stored(partial(every, server=server.name, most=1))
+        if not last or last[0].kind is not Intent.QUARANTINE:
+            return False
+        failed = last[0].status in {Status.FAILED, Status.CANCELLED}
+        if not failed or self._seen_for(last[0].id) < AGAIN_S:
+            return False
+        return server.power.power is not Power.UNKNOWN or not await self._is_cut_off(last[0])
+
+    async def _is_cut_off(self, quarantine: OperationRecord) -> bool:
+        effects = await stored(self.records.effects.effects, quarantine.id)
+        return any(each.step == TO_NOWHERE.name and each.done is not None for each in effects)
 
     def _seen_for(self, failed: OperationId) -> float:
         now = self.clock.monotonic()

@@ -15,6 +15,7 @@ from provisioner.operations.ownership import still_ours
 from provisioner.operations.steps import Step
 from provisioner.ports.network import SwitchPorts
 from provisioner.servers.model import Placement, PortPlacement, ServerRecord
+from provisioner.servers.quarantine_reason import NOT_CUT_OFF, POSSIBLY_RUNNING
 from provisioner.store.waiting import stored
 from provisioner.units import Seconds, Vlan
 
@@ -138,9 +139,17 @@ async def _to_tenant(work: Work) -> Mapping[str, Any]:
 
 async def _to_nowhere(work: Work) -> Mapping[str, Any]:
     """Quarantine where the server is off, shut where nobody knows (invariant 5)."""
-    if work.found["off-or-unknown"].get("power") == "off":
-        return await _to_quarantine(work)
-    return await shut_all(work)
+    found = work.found["off-or-unknown"]
+    is_off = found.get("power") == "off"
+    try:
+        return await (_to_quarantine(work) if is_off else shut_all(work))
+    except RackwrightError as error:
+        if is_off:
+            raise OperatorError(
+                error.code, f"{NOT_CUT_OFF}: {error.brief}", error.detail
+            ) from error
+        text = f"{POSSIBLY_RUNNING}: {found['why']}; {NOT_CUT_OFF}: {error.brief}"
+        raise OperatorError(ErrorCode.POSSIBLY_RUNNING, text, error.detail) from error
 
 
 PORT_S = Seconds(120.0)

@@ -14,6 +14,7 @@ from provisioner.operations.steps import Step
 from provisioner.operations.talk import talk
 from provisioner.ports.controllers import BootDevice
 from provisioner.servers.model import Placement, Power, PowerReading
+from provisioner.servers.quarantine_reason import POSSIBLY_RUNNING
 from provisioner.store.waiting import stored
 from provisioner.units import MonotonicSeconds, OperationId, Seconds
 
@@ -33,6 +34,13 @@ async def remember(work: Work, reading: PowerReading) -> Mapping[str, Any]:
     if reading.power is Power.OFF and nobodys:
         await stored(work.doors.records.allocations.confirm_off, work.server.name)
     return {"power": reading.power, "at": work.doors.clock.wall()}
+
+
+async def remember_unknown(work: Work, error: RackwrightError) -> None:
+    """Off was not to be had: what was read before says nothing any more."""
+    at = work.doors.clock.monotonic()
+    reading = PowerReading(power=Power.UNKNOWN, at=at, source=work.source, why=str(error))
+    await stored(work.doors.records.servers.note_readings, {work.server.name: reading})
 
 
 async def _off(work: Work) -> Mapping[str, Any]:
@@ -72,8 +80,9 @@ async def _off_for_good(work: Work) -> Mapping[str, Any]:
     try:
         return await _off(work)
     except RackwrightError as error:
+        await remember_unknown(work, error)
         raise OperatorError(
-            error.code, f"possibly still running: {error.brief}", error.detail
+            error.code, f"{POSSIBLY_RUNNING}: {error.brief}", error.detail
         ) from error
 
 
@@ -85,6 +94,7 @@ async def _fence(work: Work) -> Mapping[str, Any]:
             reading = await controller.reach_off(until=until)
         found = {"fence": "off", **await remember(work, reading)}
     except RackwrightError as error:
+        await remember_unknown(work, error)
         placed = await shut_all(work)
         # ports that an operator answers for cannot be seen from here
         shut = set(placed.values()) == {Placement.SHUT.value}

@@ -7,6 +7,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 
 from provisioner.servers.model import ServerRecord, State
+from provisioner.servers.quarantine_reason import is_in_doubt
 from provisioner.servers.turns import Turn, Why
 from provisioner.units import ServerName
 
@@ -48,7 +49,7 @@ class Metrics:
         )
         self._flags = Gauge(
             "rackwright_servers_flagged",
-            "Servers that are dirty, in maintenance, or unwell.",
+            "Servers that are dirty, in maintenance, unwell, or possibly running in quarantine.",
             ["flag"],
             registry=self._registry,
         )
@@ -94,6 +95,7 @@ class Metrics:
             ("dirty", sum(server.dirty for server in known)),
             ("maintenance", sum(server.maintenance is not None for server in known)),
             ("unwell", sum(bool(server.health) for server in known)),
+            ("in_doubt", sum(_is_in_doubt(server) for server in known)),
         ):
             self._flags.labels(flag).set(count)
         self._breakers.clear()
@@ -106,3 +108,7 @@ class Metrics:
         for turn in waiting:
             self._waiting.labels(turn.pool, turn.waits_for).inc()
         return generate_latest(self._registry)
+
+
+def _is_in_doubt(server: ServerRecord) -> bool:
+    return server.state is State.QUARANTINED and is_in_doubt(server.reason)

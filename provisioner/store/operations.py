@@ -8,6 +8,7 @@ from provisioner.ports.operations import FollowUp
 from provisioner.servers.allocation import Phase
 from provisioner.servers.model import ServerRecord, State
 from provisioner.servers.operation import NewOperation, OperationRecord, Outcome, Status
+from provisioner.servers.quarantine_reason import said_anew, with_doubt, without_doubt
 from provisioner.servers.states import FOLLOWS, Ending, Intent, next_move
 from provisioner.store import moves, rows
 from provisioner.store.codec import plain
@@ -63,6 +64,7 @@ class SqlOperations:
         *,
         now: WallSeconds,
         of: AllocationId | None = None,
+        alone: bool = False,
     ) -> OperationRecord:
         """Move the server and open its operation; an older open one is superseded.
 
@@ -75,10 +77,12 @@ class SqlOperations:
             operation: New.
             now: For the records.
             of: The allocation that it is asked for. The server may have another by now.
+            alone: Nothing else may go on; what does is not superseded.
 
         Raises:
             ConflictError: STATE_CONFLICT: no such move, nothing to do, or still allocated.
                 INSTANCE_ENDED: it is not the server's allocation any more.
+                INSTANCE_BUSY: it was to be alone and is not.
             ValueError: A kind that is not opened here.
         """
         if operation.kind not in OPENED_HERE:
@@ -96,6 +100,9 @@ class SqlOperations:
             running = rows.open_operation(connection, server)
             if running is not None and _is_asked_again(running, operation):
                 return running
+            if running is not None and alone:
+                text = f"another operation goes on: {running.id}"
+                raise ConflictError(ErrorCode.INSTANCE_BUSY, text)
             move = next_move(record.state, operation.kind)
             if move is not None:
                 reason = str(operation.parameters.get("reason", ""))
@@ -104,6 +111,7 @@ class SqlOperations:
                 if running is not None and running.kind is operation.kind:
                     return running
                 _expect_running_state(record, operation.kind)
+                _say_anew(connection, record, operation)
             moves.open_operation(
                 connection,
                 self._hand_over,
@@ -230,6 +238,13 @@ def _is_asked_again(running: OperationRecord, new: NewOperation) -> bool:
     )
 
 
+def _say_anew(connection: sa.Connection, record: ServerRecord, operation: NewOperation) -> None:
+    """Who quarantines once more says why; nobody else's reason changes."""
+    if new := str(operation.parameters.get("reason", "")):
+        reason = said_anew(record.reason, new)
+        moves.move_server(connection, record.name, record.state, reason=reason)
+
+
 def _expect_running_state(record: ServerRecord, kind: Intent) -> None:
     if record.state is not MOVE_OF[kind].during:
         raise ConflictError(
@@ -251,7 +266,9 @@ def _move(
     end = move.ends[outcome.ending]
     reason = "" if done else outcome.brief
     if record.kind is Intent.QUARANTINE:  # why it is there stays
-        reason = rows.server(connection, record.server).reason or reason
+        why = rows.server(connection, record.server).reason
+        code = outcome.code or outcome.ending
+        reason = without_doubt(why) if done else with_doubt(why, code, outcome.brief)
     # whatever the steps said: a server that a tenant runs on is dirty
     columns = {"dirty": True} if end is State.ACTIVE else {}
     moves.move_server(connection, record.server, end, reason=reason, **columns)

@@ -2,11 +2,13 @@
 
 import pytest
 
-from provisioner.operations.housekeeping import AGAIN_S, Housekeeping
+from provisioner.operations.housekeeping import AGAIN_S, Housekeeping, close_lost
+from provisioner.operations.lists import follow
+from provisioner.operations.power import STOP
 from provisioner.operations.quarantine import QUARANTINE
 from provisioner.operations.release import CLEAN
 from provisioner.ports.controllers import PowerAct
-from provisioner.servers.model import MacRole, Nic, Placement, Power, State
+from provisioner.servers.model import MacRole, Nic, Placement, Power, PowerReading, State
 from tests.unit.operations.world import REQUEST
 
 
@@ -68,7 +70,8 @@ def test_a_call_that_never_ends_does_not_keep_the_port_open(active):
     hangs(active)
     operation = active.open(QUARANTINE)
     active.walk()
-    assert active.operation(operation).status == "done"
+    assert active.operation(operation).code == "POSSIBLY_RUNNING"
+    assert "possibly still running: CONTROLLER_BUSY" in active.server().reason
     assert active.placement() is Placement.SHUT
 
 
@@ -155,8 +158,103 @@ def test_a_switch_that_is_away_for_a_moment_is_asked_again(active):
     active.when("port-to-nowhere", away)
     operation = active.open(QUARANTINE)
     active.walk()
-    assert active.operation(operation).status == "done"
+    assert active.results(operation)["port-to-nowhere"] == {"tap-s1": "shut"}
     assert active.placement() is Placement.SHUT
+
+
+# --- what a quarantine says ----------------------------------------------------------------
+def by_hand(world):
+    return world.open(QUARANTINE, reason="a fan smells")
+
+
+def of_a_failed_release(world):
+    return world.ask_for_release()
+
+
+def of_a_cancelled_release(world):
+    release = world.ask_for_release()
+    world.do(world.walk_step(release, "fence"))
+    world.database.operations.cancel(release, "ann", follow, now=world.clock.wall())
+
+
+def of_a_lost_operation(world):
+    world.open(STOP)
+    gone = lambda each: dict.fromkeys(each, "it is gone")  # noqa: E731
+    assert close_lost(world.records, gone, follow, world.clock) == 1
+
+
+WAYS = {
+    by_hand: "a fan smells",
+    of_a_failed_release: "",
+    of_a_cancelled_release: "cancelled by ann",
+    of_a_lost_operation: "",
+}
+
+
+@pytest.mark.parametrize("way", WAYS, ids=lambda each: each.__name__)
+@pytest.mark.parametrize("how", UNREADABLE)
+def test_however_it_came_to_it_a_quarantine_that_saw_no_off_says_so_until_one_did(active, way, how):
+    UNREADABLE[how](active)
+    way(active)
+    active.walk()
+    server, last = active.server(), active.database.operations.operations(server="s1")[0]
+    assert (last.kind, last.status, last.code) == ("quarantine", "failed", "POSSIBLY_RUNNING")
+    assert server.reason.startswith(WAYS[way])
+    assert server.reason.endswith(last.brief)
+    assert last.brief.startswith("possibly still running: ")
+    assert server.power.power is Power.UNKNOWN
+    assert active.placement() is Placement.SHUT
+    machine = active.machines["s1"]
+    machine.silent, machine.nonsense, machine.deaf_to = False, False, set()
+    active.do(active.clock.sleep(600.0))
+    active.open(QUARANTINE, reason="again")
+    assert "possibly still running" in active.server().reason  # until it is settled
+    active.walk()
+    assert active.server().reason == "again"
+    assert (active.server().power.power, active.power_of()) == (Power.OFF, Power.OFF)
+    assert active.placement() is Placement.QUARANTINE
+
+
+def test_a_port_that_stays_is_another_doubt_than_the_power(active):
+    active.ports.stuck.add("tap-s1")
+    active.open(QUARANTINE, reason="smoke")
+    active.walk()
+    assert active.server().reason.startswith("smoke; not cut off: ")
+    active.ports.stuck.clear()
+    active.open(QUARANTINE)
+    active.walk()
+    assert active.server().reason == "smoke"
+
+
+def test_a_release_that_was_not_sure_leaves_no_doubt_once_the_server_was_seen_off(active):
+    """Its button works again between the release and its quarantine."""
+    deaf(active)
+    active.when("off-or-unknown", lambda: setattr(active.machines["s1"], "deaf_to", set()))
+    release = active.ask_for_release()
+    active.walk()
+    assert active.operation(release).brief.startswith("possibly still running: ")
+    assert active.power_of() is Power.OFF
+    assert active.server().reason.endswith("was told off, last seen on")
+    assert "possibly" not in active.server().reason
+
+
+def test_a_quarantine_is_tried_again_once_the_controller_says_how_it_is(active):
+    silent(active)
+    active.open(QUARANTINE)
+    active.walk()
+    active.do(active.clock.sleep(AGAIN_S))
+    active.do(active.housekeeping.round())
+    active.do(active.clock.sleep(AGAIN_S))
+    active.do(active.housekeeping.round())
+    assert active.open_now() is None  # all is done that can be
+    active.machines["s1"].silent = False
+    on = PowerReading(power=Power.ON, at=active.clock.monotonic(), source="loop")
+    active.database.servers.note_readings({"s1": on})
+    active.do(active.clock.sleep(AGAIN_S))
+    active.do(active.housekeeping.round())
+    active.walk()
+    assert active.power_of() is Power.OFF
+    assert "possibly" not in active.server().reason
 
 
 def test_a_quarantine_that_failed_is_tried_again_until_it_holds(active):

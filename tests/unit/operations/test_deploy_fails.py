@@ -7,6 +7,7 @@ from provisioner.hardware.inventory import Transport
 from provisioner.servers.allocation import Phase
 from provisioner.servers.model import Placement, Power, State
 from provisioner.servers.operation import Status
+from provisioner.servers.quarantine_reason import is_in_doubt, without_doubt
 from tests.unit.operations import causes as c
 from tests.unit.operations.world import REQUEST
 
@@ -145,7 +146,9 @@ def test_a_fault_of_the_machine_quarantines_it_and_ends_the_allocation(reach, na
         ErrorCode(code),
         "machine",
     )
-    assert (server.state, server.reason) == (State.QUARANTINED, ended.brief)
+    assert (server.state, without_doubt(server.reason)) == (State.QUARANTINED, ended.brief)
+    sure = placement is NOWHERE and not name.startswith("withdraw")
+    assert is_in_doubt(server.reason) is not sure
     assert world.kinds()[3:] == ["deploy", "quarantine"]
     assert placement is None or world.placement() is placement
     off = world.power_of() is Power.OFF

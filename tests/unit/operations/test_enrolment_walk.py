@@ -139,7 +139,10 @@ def test_a_server_that_may_still_run_gets_its_port_shut(active):
     active.walk()
     assert active.results(operation)["off-or-unknown"]["power"] == "unknown"
     assert active.placement() is Placement.SHUT
-    assert active.operation(operation).status is Status.DONE
+    assert active.server().power.power is Power.UNKNOWN
+    ended = active.operation(operation)
+    assert (ended.status, ended.code) == (Status.FAILED, "POSSIBLY_RUNNING")
+    assert ended.brief.startswith("possibly still running: CONTROLLER_")
 
 
 def test_a_quarantined_server_comes_back_by_a_wipe(active):

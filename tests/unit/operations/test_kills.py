@@ -119,7 +119,7 @@ def test_a_power_verb_that_dies_after_each_step_ends_the_same(active, name):
 def test_a_quarantine_and_a_wipe_that_die_after_each_step_end_the_same(world):
     operation = world.open(QUARANTINE, reason="a test")
     die_once_after_each_step_of(world, "quarantine/1")
-    assert walk_on(world) == 3
+    assert walk_on(world) == 4
     assert world.operation(operation).status is Status.DONE
     assert world.state() is State.QUARANTINED
     serial = world.server().baseline.disks[0].serial

@@ -33,7 +33,7 @@ RELEASED = {
         "network-first on-to-network agent-called-in same-machine controller-media mark erase "
         "verify sign withdraw agent-ends agent-off port-at-rest"
     ),
-    "quarantine/1": "off-or-unknown port-to-nowhere withdraw",
+    "quarantine/1": "off-or-unknown port-to-nowhere withdraw off-confirmed",
     "retire/1": "port-at-rest",
 }
 

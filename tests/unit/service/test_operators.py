@@ -21,7 +21,7 @@ from provisioner.operations.desk import (
 from provisioner.ports.catalogue import ImageRecord
 from provisioner.ports.journal import AuditEntry
 from provisioner.servers.manifest import parse_manifest
-from provisioner.servers.model import Pool
+from provisioner.servers.model import Pool, State
 from provisioner.servers.operation import Status
 from provisioner.servers.turns import Turn
 from provisioner.service.identity import ByPeer, ByToken
@@ -368,6 +368,23 @@ def test_metrics_count_servers_and_breakers(service):
     text = service.ask("GET", "/metrics").text
     assert 'rackwright_servers{pool="a",state="ENROLLED"} 1.0' in text
     assert 'rackwright_breaker_open{server="bios1"} 1.0' in text
+
+
+# state, reason -> counted as one that a person should look at now
+DOUBTS = [
+    (State.QUARANTINED, "smoke; possibly still running: CONTROLLER_BUSY: it hangs", 1),
+    (State.QUARANTINED, "smoke; not cut off: port p1 leads to tenant 7", 1),
+    (State.QUARANTINED, "smoke", 0),
+    (State.RELEASING, "possibly still running: it hangs", 0),
+]
+
+
+@pytest.mark.parametrize(("state", "reason", "count"), DOUBTS)
+def test_metrics_count_quarantines_that_are_not_sure(service, state, reason, count):
+    record = service.desk.kept["bios1"]
+    service.desk.kept["bios1"] = replace(record, state=state, reason=reason)
+    text = service.ask("GET", "/metrics").text
+    assert f'rackwright_servers_flagged{{flag="in_doubt"}} {count}.0' in text
 
 
 def test_metrics_count_releases_that_wait(service):
