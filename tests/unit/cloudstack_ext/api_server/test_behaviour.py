@@ -195,6 +195,21 @@ def test_a_host_is_enabled_at_once_whatever_allocationstate_says(api, made):
     assert (added["state"], added["resourcestate"]) == ("Up", "Enabled")
 
 
+@pytest.mark.parametrize("blank", ["username", "password"])
+def test_a_host_needs_a_name_and_a_password_that_are_not_blank(api, made, blank):
+    host = api.listHosts(id=made.host)["host"][0]
+    given = {
+        "zoneid": made.zone,
+        "podid": host["podid"],
+        "clusterid": made.cluster,
+        "hypervisor": "External",
+        "url": "another",
+        "username": "none",
+        "password": "none",
+    }
+    assert refused(api.addHost, **{**given, blank: " "})[0] == 431
+
+
 def test_an_empty_list_of_tags_clears_them(api, made):
     assert "hosttags" in api.listHosts(id=made.host)["host"][0]
     assert "hosttags" not in api.updateHost(id=made.host, hosttags="")["host"]

@@ -49,3 +49,50 @@ def test_it_goes_in_the_order_of_removal_alone(api):
     assert api.deleteExtension(id=made.extension, cleanup=True) == {"success": True}
     assert api.listExtensions() == api.listClusters() == api.listHosts() == {}
     assert api.listTemplates(templatefilter="all") == api.listServiceOfferings() == {}
+
+
+def test_actions_and_templates_keep_an_extension_too(api):
+    made = register(api)
+    api.unregisterExtension(
+        extensionid=made.extension, resourceid=made.cluster, resourcetype="Cluster"
+    )
+    for obstacle in (
+        lambda: api.deleteCustomAction(id=made.action),
+        lambda: api.deleteTemplate(id=made.template),
+    ):
+        with pytest.raises(CloudStackApiException) as caught:
+            api.deleteExtension(id=made.extension)
+        assert caught.value.error["errorcode"] == 530
+        obstacle()
+    assert api.deleteExtension(id=made.extension) == {"success": True}
+
+
+def test_a_template_that_instances_have_is_deleted_by_force_alone(api):
+    made = register(api)
+    api.deployVirtualMachine(
+        zoneid=made.zone, templateid=made.template, serviceofferingid=made.offering
+    )
+    job = api.queryAsyncJobResult(jobid=api.deleteTemplate(id=made.template)["jobid"])
+    assert (job["jobstatus"], job["jobresultcode"]) == (2, 431)
+    job = api.queryAsyncJobResult(jobid=api.deleteTemplate(id=made.template, forced=True)["jobid"])
+    assert job["jobstatus"] == 1
+    assert api.listTemplates(templatefilter="all") == {}
+
+
+def test_a_cluster_has_one_extension(api):
+    made = register(api)
+    other = api.createExtension(name="other", type="Orchestrator")["extension"]["id"]
+    with pytest.raises(CloudStackApiException) as caught:
+        api.registerExtension(extensionid=other, resourceid=made.cluster, resourcetype="Cluster")
+    assert caught.value.error["errorcode"] == 530
+    assert api.listClusters(id=made.cluster)["cluster"][0]["extensionid"] == made.extension
+
+
+def test_a_zone_with_security_groups_takes_no_external_cluster(server, api):
+    (zone,) = api.listZones()["zone"]
+    with server.state.lock:
+        server.state.zones[zone["id"]].security_groups = True
+    with pytest.raises(CloudStackApiException) as caught:
+        register(api)
+    assert caught.value.error["errorcode"] == 431
+    assert api.listClusters() == {}
