@@ -10,6 +10,7 @@ from enum import StrEnum
 
 from provisioner.errors import ErrorCode, InputError
 from provisioner.hardware.gpt import sector_bytes_of
+from provisioner.image.qcow2_tables import Layout
 
 HEAD_BYTES = 64 << 10
 """So much of a file is looked at."""
@@ -50,7 +51,7 @@ _QCOW2 = struct.Struct(">4sIQIIQIIQQIIQ")
 _QCOW2_FEATURES = struct.Struct(">QQQII")
 _EXTENSION = struct.Struct(">II")
 _END, _BACKING_FORMAT, _DATA_FILE, _LUKS = 0, 0xE2792ACA, 0x44415441, 0x0537BE77
-_CORRUPT, _EXTERNAL, _KNOWN = 1 << 1, 1 << 2, 0b11111
+_CORRUPT, _EXTERNAL, _SUBCLUSTERS, _KNOWN = 1 << 1, 1 << 2, 1 << 4, 0b11111
 _CLUSTER_BITS = range(9, 22)
 _VERSIONS = (2, 3)
 _MOST_EXTENSIONS = 64
@@ -86,8 +87,8 @@ def logical_sector_bytes(head: bytes) -> int:
     raise _refused("the content is no disk image: it has no partition table")
 
 
-def check_qcow2(head: bytes, *, most_bytes: int) -> int:
-    """Refuse a qcow2 whose header leads outside, or claims what cannot be; answers its size.
+def check_qcow2(head: bytes, *, most_bytes: int) -> Layout:
+    """Refuse a qcow2 whose header leads outside, or claims what cannot be; answers its layout.
 
     Args:
         head: The file's beginning.
@@ -98,14 +99,20 @@ def check_qcow2(head: bytes, *, most_bytes: int) -> int:
     """
     if len(head) < _QCOW2.size:
         raise InputError(ErrorCode.IMAGE_CLAIMS, "the qcow2 header is cut off")
-    size: int = _QCOW2.unpack_from(head)[5]
+    (_, version, _, _, cluster_bits, size, _, _, l1_at, *_) = _QCOW2.unpack_from(head)
     problems = tuple(_problems(head))
     if problems:
         raise InputError(ErrorCode.IMAGE_CLAIMS, f"qcow2: {'; '.join(problems)}")
     if size > most_bytes:
         brief = f"the qcow2 claims {size} bytes, {most_bytes} are the limit"
         raise InputError(ErrorCode.IMAGE_TOO_LARGE, brief)
-    return size
+    features = 0 if version == _VERSIONS[0] else _QCOW2_FEATURES.unpack_from(head, _QCOW2.size)[0]
+    return Layout(
+        size=size,
+        cluster_bits=cluster_bits,
+        l1_at=l1_at,
+        has_subclusters=bool(features & _SUBCLUSTERS),
+    )
 
 
 def _problems(head: bytes) -> Iterator[str]:

@@ -29,6 +29,7 @@ from provisioner.image.header import (
     format_of,
     logical_sector_bytes,
 )
+from provisioner.image.qcow2_tables import Layout, check_whole
 from provisioner.image.raw_file import take_blocks
 from provisioner.ports.catalogue import ImageRecord
 from provisioner.ports.clock import Clock
@@ -142,13 +143,12 @@ class Importer:
 
     async def _unpack(self, packed: "_Packed", work: Path, raw: int, report: Report) -> None:
         """Let a confined child fill the raw file."""
-        limits = self.limits
+        limits, layout, tool = self.limits, None, unpack_stream(_PACKED_FILE, IMAGE_FILE)
         if packed.format is SourceFormat.QCOW2:
-            os.ftruncate(raw, check_qcow2(packed.head, most_bytes=limits.image_bytes))
+            layout = check_qcow2(packed.head, most_bytes=limits.image_bytes)
             tool = unpack_qcow2(_PACKED_FILE, IMAGE_FILE)
-        else:
-            tool = unpack_stream(_PACKED_FILE, IMAGE_FILE)
-        await asyncio.to_thread(_copy_plain, packed.file, work / _PACKED_FILE)
+            os.ftruncate(raw, layout.size)
+        await asyncio.to_thread(_copy_plain, packed.file, work / _PACKED_FILE, layout)
         confined = Confinement(
             folder=work,
             # one byte more than is taken, so that too large is seen as such
@@ -232,12 +232,14 @@ def _check_ended(ended: Ended, source_format: SourceFormat) -> None:
     raise InputError(ErrorCode.IMAGE_CLAIMS, brief, words)
 
 
-def _copy_plain(source: int, place: Path) -> None:
-    """The packed file, readable by the child."""
-    at, length = 0, os.fstat(source).st_size
-    with place.open("wb") as file:
-        while at < length:
-            at += os.copy_file_range(source, file.fileno(), _COPY_BYTES, at)
+def _copy_plain(source: int, place: Path, layout: Layout | None) -> None:
+    """The packed file, readable by the child; whole, where its layout says what that is."""
+    at = 0
+    with place.open("xb+") as file:
+        while count := os.copy_file_range(source, file.fileno(), _COPY_BYTES, at):
+            at += count
+        if layout is not None:
+            check_whole(file.fileno(), layout)
     place.chmod(0o644)
 
 

@@ -111,8 +111,17 @@ def test_the_sector_is_where_the_table_begins(sector_bytes):
         _qcow2(length=112, extensions=bytes(8) + _extension(0)),
     ],
 )
-def test_a_plain_qcow2_passes_with_its_size(head):
-    assert check_qcow2(head, most_bytes=LIMIT) == 1 << 30
+def test_a_plain_qcow2_passes_with_its_size_and_first_table(head):
+    layout = check_qcow2(head, most_bytes=LIMIT)
+    assert (layout.size, layout.cluster_bytes, layout.l1_at) == (1 << 30, 1 << 16, 1 << 16)
+
+
+@pytest.mark.parametrize(
+    ("head", "has_subclusters"),
+    [(_qcow2(), False), (_qcow2(version=2), False), (_qcow2(features=0b11001), True)],
+)
+def test_a_header_says_whether_clusters_have_parts(head, has_subclusters):
+    assert check_qcow2(head, most_bytes=LIMIT).has_subclusters is has_subclusters
 
 
 @pytest.mark.parametrize(

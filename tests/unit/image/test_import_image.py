@@ -218,6 +218,46 @@ def test_a_damaged_qcow2_is_refused(tmp_path, images, importer):
     assert _refused(importer, images, path).code is ErrorCode.IMAGE_CLAIMS
 
 
+QCOW2_KINDS = [
+    [],
+    ["-o", "compat=0.10"],
+    ["-o", "cluster_size=512"],
+    ["-o", "cluster_size=2M"],
+    ["-o", "extended_l2=on"],
+    ["-o", "preallocation=metadata"],
+    ["-c"],
+    ["-c", "-o", "compression_type=zstd"],
+]
+
+
+def _converted(tmp_path, options):
+    raw, packed = tmp_path / "raw", tmp_path / "converted.qcow2"
+    raw.write_bytes(IMAGE + b"y" * 512)  # ends within a cluster
+    argv = ["qemu-img", "convert", "-q", "-f", "raw", "-O", "qcow2", *options, raw, packed]
+    subprocess.run(argv, check=True)
+    return packed
+
+
+@pytest.mark.parametrize("options", QCOW2_KINDS)
+def test_a_whole_qcow2_of_any_kind_is_taken(tmp_path, images, importer, options):
+    _take(importer, _converted(tmp_path, options))
+
+    assert (images / "debian-12/image.raw").read_bytes() == IMAGE + b"y" * 512
+
+
+@pytest.mark.parametrize("lost", [1, 513, 5000, 20_000])
+@pytest.mark.parametrize("options", QCOW2_KINDS)
+def test_a_qcow2_that_was_cut_off_is_refused(tmp_path, images, importer, options, lost):
+    path = _converted(tmp_path, options)
+    # before its last byte of data: what that may be followed by are zeros
+    os.truncate(path, len(path.read_bytes().rstrip(b"\0")) - lost)
+
+    error = _refused(importer, images, path)
+
+    assert error.code is ErrorCode.IMAGE_CLAIMS
+    assert "cut off" in error.brief
+
+
 @pytest.mark.parametrize("kind", ["gz", "xz", "zst"])
 def test_a_damaged_stream_is_refused(tmp_path, images, importer, kind):
     path = _packed(tmp_path, kind)
