@@ -10,7 +10,7 @@ from provisioner.service.shape import schema
 
 API_VERSION: Final = "1.0.0"
 ERRORS: Final = {
-    "400": "The request itself is wrong.",
+    "400": "The request itself is wrong, or no HTTP/1.1.",
     "403": "Not known, or not in this role.",
     "404": "There is no such object, or no such route.",
     "409": "The object's state, or somebody else, does not allow it.",

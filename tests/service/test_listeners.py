@@ -278,6 +278,40 @@ def test_one_source_cannot_take_all_connections():
         assert asked(connection, "GET", "/who")[0] == 200
 
 
+CHUNKED = b"%s HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+# what is sent, each part once the one before was read -> the statuses that are answered
+NO_HTTP = {
+    "a bad chunk with the head of a GET": ((CHUNKED % b"GET /who" + b"zz\r\n",), [400]),
+    "a bad chunk with the head of a POST": ((CHUNKED % b"POST /take" + b"zz\r\n",), [400]),
+    "a bad chunk while the body is waited for": ((CHUNKED % b"POST /take", b"zz\r\n"), [400]),
+    "a bad chunk behind a whole answer": ((CHUNKED % b"GET /who", b"zz\r\n"), [200]),
+    "no line of HTTP": ((b"\x16\x03\x01\r\n\r\n",), [400]),
+}
+
+
+@pytest.mark.parametrize("how", NO_HTTP)
+def test_what_is_no_http_is_answered_by_the_error_model_and_leaves_one_warning(how, caplog):
+    parts, expected = NO_HTTP[how]
+    peers.log.filters[0]._said.clear()
+    port = free_port()
+    with running(on_tcp("test", APP, "127.0.0.1", port, None)):
+        for _ in range(20):
+            with socket.create_connection(("127.0.0.1", port), timeout=5) as caller:
+                heard = b""
+                for part in parts:
+                    caller.sendall(part)
+                    time.sleep(0.05 if len(parts) > 1 else 0.0)
+                with contextlib.suppress(ConnectionResetError):
+                    while more := caller.recv(65536):
+                        heard += more
+            assert [int(each[:3]) for each in heard.split(b"HTTP/1.1 ")[1:]] == expected
+            if expected == [400]:
+                body = json.loads(heard.partition(b"\r\n\r\n")[2])
+                assert body["error"]["code"] == "PAYLOAD_MALFORMED"
+    said = [record for record in caplog.records if record.levelname != "INFO"]
+    assert [(each.levelname, each.exc_info) for each in said] == [("WARNING", None)]
+
+
 def test_a_connection_that_asks_nothing_is_cut(monkeypatch):
     monkeypatch.setattr(peers, "FIRST_REQUEST_WITHIN_S", 0.3)
     port = free_port()
