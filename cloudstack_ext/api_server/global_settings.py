@@ -6,6 +6,7 @@ the defaults of the others from the documentation.
 
 from cloudstack_ext.api_server.model.catalogue import Setting
 
+PATH_CHECK = "extension.path.state.check.interval"
 _DENIED = (
     "rootdisksize, cpuOvercommitRatio, memoryOvercommitRatio, Message.ReservedCapacityFreed.Flag"
 )
@@ -92,7 +93,7 @@ def global_settings() -> tuple[Setting, ...]:
         ),
         Setting(name="expunge.workers", value="1", default="1", kind="Number", dynamic=False),
         Setting(
-            name="extension.path.state.check.interval",
+            name=PATH_CHECK,
             value="300",
             default="300",
             kind="Number",

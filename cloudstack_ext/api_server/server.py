@@ -10,6 +10,7 @@ from cloudstack_ext.api_server.call import ExtensionPort
 from cloudstack_ext.api_server.calls import Calls
 from cloudstack_ext.api_server.dispatch import Dispatch
 from cloudstack_ext.api_server.faults import Faults
+from cloudstack_ext.api_server.global_settings import PATH_CHECK
 from cloudstack_ext.api_server.installation import ROOT_ADMIN, Key, keys_of, new_installation
 from cloudstack_ext.api_server.listener import PATH, Listener
 from cloudstack_ext.api_server.settings import ServerSettings
@@ -50,6 +51,9 @@ class ApiServer:
     ) -> None:
         self.settings = settings or ServerSettings()
         self.state = state or new_installation(now())
+        if state is None:
+            interval = self.state.settings[PATH_CHECK]
+            interval.value = f"{self.settings.path_check_s:g}"
         self.faults = Faults()
         self.calls = Calls(self.settings.calls)
         self._listener: Listener | None = None

@@ -40,6 +40,11 @@ def after_a_check(api, clock):
     return api.listExtensions(name="metal")["extension"][0]["pathready"]
 
 
+def test_the_interval_is_the_one_that_the_settings_name(api):
+    (setting,) = api.listConfigurations(name="extension.path")["configuration"]
+    assert (setting["value"], setting["defaultvalue"]) == (str(INTERVAL_S), "300")
+
+
 def test_it_is_ready_at_once_and_after_the_check_where_the_file_is_everywhere(api, servers, clock):
     for each in servers:
         write(each)
