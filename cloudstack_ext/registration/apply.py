@@ -170,13 +170,15 @@ class Walk:
         extension = self.survey.ids.extension
         interval = _seconds(self.survey.found.settings.get(CHECK_INTERVAL)) or CHECK_EVERY_S
         rows = await self.memory.rows()
-        made = max((row.at for row in rows if row.id == extension), default=self.clock.wall())
-        checked = made + interval
-        until = max(checked, self.clock.wall()) + interval + CHECK_LATENESS_S
-        while self.clock.wall() < until:
-            if self.clock.wall() >= checked and await self._path_ready(extension):
+        wall, now = self.clock.wall(), self.clock.monotonic()
+        made = max((row.at for row in rows if row.id == extension), default=wall)
+        # a row of the future is a clock that was set back
+        checked = now + max(0.0, min(made, wall) + interval - wall)
+        until = checked + interval + CHECK_LATENESS_S
+        while self.clock.monotonic() < until:
+            if self.clock.monotonic() >= checked and await self._path_ready(extension):
                 return
-            await self.clock.sleep(Seconds(min(POLL_S, max(1.0, until - self.clock.wall()))))
+            await self.clock.sleep(POLL_S)
         text = (
             "the extension's path is not ready after two checks: its entry is missing, differs or"
             " cannot be run on a management server"
@@ -201,13 +203,13 @@ async def remove(walk: Walk, step: Step) -> None:
 
 async def _maintain(walk: Walk, step: Step) -> None:
     """The job ends long before the host is there."""
-    until = walk.clock.wall() + MAINTENANCE_WITHIN_S
+    until = walk.clock.monotonic() + MAINTENANCE_WITHIN_S
     state = await _host_state(walk.api, step)
     if state == "Enabled":
         await walk.api.call("prepareHostForMaintenance", {"id": step.id or ""})
         state = await _host_state(walk.api, step)
     while state != MAINTAINED:
-        if walk.clock.wall() >= until or state.startswith("Error"):
+        if walk.clock.monotonic() >= until or state.startswith("Error"):
             text = f"host {step.name} does not come into maintenance: it is {state}"
             raise OperatorError(ErrorCode.CLOUDSTACK_REFUSED, text)
         await walk.clock.sleep(POLL_S)

@@ -170,6 +170,15 @@ def test_every_change_reaches_cloudstack_by_its_own_update_and_only_what_has_non
     assert template.details["External:rackwright"] == f"{DATABASE}/template/Debian 12"
 
 
+def test_a_cluster_that_somebody_unregistered_is_registered_again_with_its_mark(zone):
+    zone.apply()
+    zone.state.registrations.clear()
+    assert steps(zone.apply()) == [("change", "cluster", "metal1")]
+    (registration,) = zone.state.registrations.values()
+    assert registration.details == {"rackwright": f"{DATABASE}/cluster/metal1"}
+    assert steps(zone.plan()) == []
+
+
 def test_details_of_a_template_that_are_not_ours_stay(zone):
     zone.apply()
     template = next(each for each in zone.state.templates.values() if each.name == "Debian 12")
