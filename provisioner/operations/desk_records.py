@@ -23,6 +23,7 @@ from provisioner.operations.desk import (
 from provisioner.operations.doors import Records
 from provisioner.operations.lists import BY_NAME, follow
 from provisioner.operations.rehearsal import Rehearse
+from provisioner.operations.release import refuse_unknown_disks
 from provisioner.operations.steps import new_operation
 from provisioner.operations.turn_steps import LET_GO, TURN
 from provisioner.ports.catalogue import ImageRecord
@@ -126,6 +127,7 @@ class Operations:
             )
         next_move(server.state, record.kind)
         await self._still_said(record)
+        refuse_unknown_disks(server, steps, record.parameters.get("erase", ()))
         again = replace(new_operation(steps, by.who()), parameters=record.parameters)
         if dry_run:
             planned = await self.rehearse(server, again, steps)

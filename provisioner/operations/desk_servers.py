@@ -23,7 +23,7 @@ from provisioner.operations.doors import Records
 from provisioner.operations.inspect import INSPECT, VERIFY
 from provisioner.operations.quarantine import QUARANTINE, RETIRE
 from provisioner.operations.rehearsal import Rehearse
-from provisioner.operations.release import CLEAN
+from provisioner.operations.release import CLEAN, refuse_unknown_disks
 from provisioner.operations.server_change import Change, proof_of
 from provisioner.operations.steps import StepList, new_operation
 from provisioner.ports.clock import Clock
@@ -116,6 +116,8 @@ class Servers:
             return await self._maintain(record, act, by, dry_run=dry_run)
         steps, text, parameters = _wanted(record, act)
         next_move(record.state, steps.kind)  # refuses what leads nowhere
+        if isinstance(act, Provide):
+            refuse_unknown_disks(record, steps, act.erase)
         if dry_run:
             operation = replace(new_operation(steps, by.who()), parameters=parameters)
             return await self._rehearsed(record, operation, steps)

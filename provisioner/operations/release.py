@@ -1,7 +1,7 @@
 """Release and clean: from whatever a server was to available, with proof."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import partial
 from typing import Any
 
@@ -12,7 +12,8 @@ from provisioner.operations.doors import Work
 from provisioner.operations.media_steps import CONTROLLER_MEDIA
 from provisioner.operations.steps import Step, StepList
 from provisioner.operations.talk import talk
-from provisioner.servers.model import Power
+from provisioner.servers.model import Power, ServerRecord
+from provisioner.servers.root_disk import own_disks
 from provisioner.servers.states import Intent
 from provisioner.store.waiting import stored
 from provisioner.units import MonotonicSeconds, Seconds
@@ -129,6 +130,18 @@ RELEASE = StepList(
         *WIPE,
     ),
 )
+
+
+def refuse_unknown_disks(server: ServerRecord, steps: StepList, said: Collection[str]) -> None:
+    """A clean erases what the baseline lists: a wrong name is found before power is touched.
+
+    Raises:
+        InputError: DISK_NOT_FOUND.
+    """
+    if steps is CLEAN and server.baseline is not None:
+        own = own_disks(server.baseline.disks, server.excluded_disks)
+        wipe_steps.refuse_unknown(own, said)
+
 
 CLEAN = StepList(
     name="clean/1",

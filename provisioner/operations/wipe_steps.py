@@ -2,7 +2,7 @@
 
 import secrets
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import partial
 from typing import Any
 
@@ -186,11 +186,7 @@ async def _blank(work: Work) -> Mapping[str, Any]:
     facts = await facts_of(work)
     said = set(work.operation.parameters.get("erase", ()))
     own = own_disks(facts.disks, work.server.excluded_disks)
-    unknown = said - {_label(disk) for disk in own}
-    if unknown:
-        raise InputError(
-            ErrorCode.DISK_NOT_FOUND, f"no disk of its own is called {', '.join(sorted(unknown))}"
-        )
+    refuse_unknown(own, said)
     full = [disk for disk in own if disk.has_partition_table and _label(disk) not in said]
     if full:
         serials = " ".join(map(_label, full))
@@ -200,6 +196,19 @@ async def _blank(work: Work) -> Mapping[str, Any]:
             f"--erase {serials}",
         )
     return {}
+
+
+def refuse_unknown(own: Iterable[Disk], said: Collection[str]) -> None:
+    """Whoever names a disk that is not there meant another server, or none.
+
+    Raises:
+        InputError: DISK_NOT_FOUND.
+    """
+    unknown = set(said) - {_label(disk) for disk in own}
+    if unknown:
+        raise InputError(
+            ErrorCode.DISK_NOT_FOUND, f"no disk of its own is called {', '.join(sorted(unknown))}"
+        )
 
 
 def _label(disk: Disk) -> str:

@@ -187,6 +187,26 @@ def test_provide_begins_with_what_was_never_done(world, servers):
     assert (opened.steps_name, opened.parameters) == ("verify/1", {"erase": ["S1"]})
 
 
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_a_disk_that_the_baseline_lacks_is_refused_before_power(world, servers, dry_run):
+    serial = world.server().baseline.disks[0].serial
+    act = Provide(erase=(serial, "FOO"))
+    assert code_of(world, servers.act("s1", act, ANN, dry_run=dry_run)) is ErrorCode.DISK_NOT_FOUND
+    assert (world.state(), world.open_now()) == (State.AVAILABLE, None)
+    assert world.machines["s1"].calls == []
+    world.do(servers.act("s1", Provide(erase=(serial,)), ANN, dry_run=False))
+    assert world.open_now().kind == "clean"
+
+
+def test_a_retry_too_names_only_disks_that_are_there(world):
+    first = world.open(CLEAN, erase=["FOO"])
+    world.walk()
+    assert world.operation(first).code is ErrorCode.DISK_NOT_FOUND
+    asked = operations_of(world).retry(first, ANN, dry_run=False)
+    assert code_of(world, asked) is ErrorCode.DISK_NOT_FOUND
+    assert world.open_now() is None
+
+
 @pytest.mark.parametrize("act", [Inspect(), Provide(), Retire(reason="old")])
 def test_what_a_tenant_has_is_not_touched(active, act):
     asked = servers_of(active).act("s1", act, ANN, dry_run=False)
