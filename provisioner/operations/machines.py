@@ -42,10 +42,10 @@ from provisioner.servers.allocation import (
     Protection,
 )
 from provisioner.servers.fit import why_unfit
-from provisioner.servers.model import ServerRecord
+from provisioner.servers.model import ServerRecord, State
 from provisioner.servers.operation import OperationRecord, Status
 from provisioner.store.waiting import stored
-from provisioner.units import HostLabel, MonotonicSeconds, OperationId, SiteName
+from provisioner.units import HostLabel, MonotonicSeconds, OperationId, ServerName, SiteName
 
 MakeSeed = Callable[[InstanceRequest, ServerRecord, int], Awaitable[bytes]]
 """The last is the bytes of a sector of the disk: a file system is made for one size."""
@@ -163,12 +163,19 @@ class BareMetal:
             return Answer(text="no server to give back")
         open_now = await self._operation(operation.id)
         if open_now is None:
-            return Answer(text="the server was given back")
+            return Answer(text=await self._without_release(ended.server))
         learned(server=open_now.server, operation=open_now.id, epoch=open_now.epoch)
         answer_by = MonotonicSeconds(min(until, began + RELEASE_ANSWER_S))
         await self.bell.wait(operation.id, FENCE, until=answer_by)
         arrived = await stored(self.records.effects.arrivals)
         return Answer(text=fence_text(operation.id, arrived))
+
+    async def _without_release(self, name: ServerName) -> str:
+        """What a `delete` says that opened no release."""
+        server = await stored(self.records.servers.server, name)
+        if server.state is State.QUARANTINED:
+            return "its server is in quarantine and stays there, not wiped, until somebody looks"
+        return "the server was given back"
 
     async def observe(self, key: InstanceKey) -> InstanceView:
         """What is remembered of the instance; no controller is asked."""

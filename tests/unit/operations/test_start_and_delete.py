@@ -144,7 +144,8 @@ def test_delete_answers_after_ten_seconds_whatever_the_controller_does(active):
 
 def test_delete_of_a_quarantined_instance_leaves_it_quarantined_and_dirty(active):
     quarantined(active)
-    assert outcome(active, "delete") == "the server was given back"
+    text = "its server is in quarantine and stays there, not wiped, until somebody looks"
+    assert outcome(active, "delete") == text
     assert active.allocation().phase is Phase.ENDED
     assert (active.state(), active.server().dirty) == (State.QUARANTINED, True)
     assert active.open_now() is None
