@@ -13,7 +13,7 @@ from provisioner.cli.output import JSON, amount, moment, show_json, show_record,
 from provisioner.cli.progress import reporting
 from provisioner.cli.record import Reached, evidence_option, write_record
 from provisioner.cli.session import FILE, Session, asks, config_option, output_option
-from provisioner.errors import ErrorCode, InputError
+from provisioner.errors import ErrorCode, InputError, RackwrightError
 
 
 @click.group()
@@ -71,10 +71,15 @@ def import_image(
     It is converted on this machine into the folder that the blob server serves, then the
     service is told. A name is never given to other bytes.
     """
-    service = session.service()
+    service, images, settings = session.service(), session.callbacks.images, session.settings()
     with reporting(output) as report:
-        made = session.callbacks.images.import_image(session.settings(), source, name, report)
-    done = service.ask("PUT", _path(name), _body(made))
+        made = images.import_image(settings, source, name, report)
+    try:
+        done = service.ask("PUT", _path(name), _body(made))
+    except RackwrightError as error:
+        if error.code is ErrorCode.IMAGE_EXISTS:  # nor may they lie where that name's bytes belong
+            images.remove_image(settings, made.folder)
+        raise
     if output == JSON:
         show_json(done)
     else:

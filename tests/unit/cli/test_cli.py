@@ -26,7 +26,7 @@ from provisioner.cli.group import make_cli
 from provisioner.cli.service import ROLES
 from provisioner.cli.service_client import error_of
 from provisioner.config import OperatorUid, Role, load
-from provisioner.errors import ErrorCode, OperatorError
+from provisioner.errors import ConflictError, ErrorCode, OperatorError
 from provisioner.operations.desk import JournalCall, Provide
 from provisioner.ports.catalogue import ImageRecord
 from provisioner.secret import Secret
@@ -666,6 +666,20 @@ def test_an_image_is_imported_here_and_registered_there(rig):
     assert "8.0 MiB" in rig.run("image", "list").stdout
     assert rig.json("image", "show", "tiny")["image"]["root"] == IMAGE.root
     assert "1970-01-01 00:00:01Z" in rig.run("image", "show", "tiny").stdout
+
+
+def test_bytes_that_a_name_does_not_stand_for_do_not_stay(rig):
+    rig.desk.refuse = ConflictError(ErrorCode.IMAGE_EXISTS, "image tiny stands for other bytes")
+    words = ("image", "import", "/src.qcow2", "--name", "tiny")
+    assert rig.run(*words).stderr.endswith("IMAGE_EXISTS: image tiny stands for other bytes\n")
+    assert rig.calls[-1] == ("remove", IMAGE.folder)
+
+
+@pytest.mark.parametrize("code", [ErrorCode.PERMISSION, ErrorCode.DATABASE_BUSY])
+def test_an_image_that_may_yet_be_told_stays(rig, code):
+    rig.desk.refuse = OperatorError(code, "not now")
+    assert rig.run("image", "import", "/src.qcow2", "--name", "tiny").exit_code > 0
+    assert rig.calls[-1][0] == "import"
 
 
 def test_an_image_is_taken_out_of_use_there_and_deleted_here(rig):
