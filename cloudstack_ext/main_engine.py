@@ -107,7 +107,7 @@ class Engine:
                 forget=parts.durable.forget,
                 kept=_kept(parts),
             )
-            loops.append(housekeeping.run())
+            loops += [housekeeping.run(), parts.reconciler.run()]
         try:
             await self._live_on(loops)
         finally:

@@ -18,12 +18,13 @@ from provisioner.config import PortAdapter
 from provisioner.errors import ErrorCode, OperatorError, RackwrightError
 from provisioner.operations import desk_records, desk_servers
 from provisioner.operations.alarms import AlarmBell
-from provisioner.operations.desk import Desk
+from provisioner.operations.desk_differences import Compared
 from provisioner.operations.desk_registered import Register
 from provisioner.operations.desk_site_keys import KeyBox
 from provisioner.operations.doors import Site
 from provisioner.operations.lists import follow
 from provisioner.operations.rehearsal import Rehearsal
+from provisioner.operations.whole_desk import Desk
 from provisioner.ramdisk.record import INITRD_FILE, KERNEL_FILE
 from provisioner.secret import Secret
 from provisioner.servers.operation import Boot
@@ -255,6 +256,7 @@ def _desk(parts: Parts, engine: Engine) -> Desk:
             held=parts.held,
         ),
         site_keys=KeyBox(parts.database.site_keys, audit, sites, parts.held),
+        differences=Compared(parts.reconciler, audit, parts.clock, parts.held),
     )
 
 

@@ -6,7 +6,9 @@ import secrets
 from dataclasses import dataclass
 from functools import partial
 
+from cloudstack_ext.main_reconcile import reconciler_of
 from cloudstack_ext.main_truth import Truths
+from cloudstack_ext.reconcile.loop import Reconciler
 from provisioner.adapters.clock import SystemClock
 from provisioner.adapters.keys.evidence_key import load_evidence_key
 from provisioner.adapters.keys.secret_box import load_secret_box
@@ -43,6 +45,7 @@ class Parts:
     bell: Bell
     machines: BareMetal
     truths: Truths
+    reconciler: Reconciler
     site: Site
     files: OperationFiles
     durable: Durable
@@ -98,6 +101,7 @@ def compose(settings: Settings) -> Parts:
         bell=bell,
         machines=machines,
         truths=Truths(database=database, clock=clock, settings=settings),
+        reconciler=reconciler_of(settings, database, records, machines, clock),
         site=_site(settings),
         files=OperationFiles(settings.service.state_dir / "operations"),
         durable=durable,

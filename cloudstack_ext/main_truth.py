@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 
 from cloudstack_ext.api_key import ApiKey
 from cloudstack_ext.certify import Certifier
@@ -16,6 +15,15 @@ from provisioner.servers.allocation import InstanceKey, InstanceRequest, Protect
 from provisioner.store.database import Database
 from provisioner.store.waiting import stored
 from provisioner.units import MonotonicSeconds, SiteName
+
+
+def client_of(key: SiteKey, clock: Clock, settings: Settings) -> CloudStackClient:
+    """A new client; the library below reads a CA from a file only."""
+    ca = None
+    if key.ca:
+        ca = settings.service.state_dir / f"ca-of-{key.site}.pem"
+        ca.write_text(key.ca)
+    return CloudStackClient(key.endpoint, ApiKey(key=key.key, secret=key.secret), clock, ca=ca)
 
 
 @dataclass(slots=True)
@@ -63,12 +71,7 @@ class Truths:
 
     def _ask(self, key: SiteKey) -> _Asked:
         times = self.settings.times
-        client = CloudStackClient(
-            key.endpoint,
-            ApiKey(key=key.key, secret=key.secret),
-            self.clock,
-            ca=self._ca_file(key),
-        )
+        client = client_of(key, self.clock, self.settings)
         certifier = Certifier(
             truth=ApiTruth(client),
             registered=partial(self._registered, key.site),
@@ -77,14 +80,6 @@ class Truths:
             memory_s=times.failure_memory_s,
         )
         return _Asked(key, client, certifier)
-
-    def _ca_file(self, key: SiteKey) -> Path | None:
-        """The library below reads a CA from a file only."""
-        if not key.ca:
-            return None
-        path = self.settings.service.state_dir / f"ca-of-{key.site}.pem"
-        path.write_text(key.ca)
-        return path
 
     async def _registered(self, site: SiteName) -> tuple[RegisteredRow, ...]:
         return await stored(self.database.registered.rows, site)

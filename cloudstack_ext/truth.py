@@ -82,11 +82,20 @@ class ApiTruth:
             raise _silent(str(error)) from error
 
 
+def owner_of(row: Mapping[str, Any]) -> str:
+    """Of a row of listVirtualMachines: "ROOT/acme/alice", "ROOT/acme/project p1".
+
+    Raises:
+        KeyError: It has neither project nor account.
+    """
+    holder = f"project {row['project']}" if row.get("project") else str(row["account"])
+    return f"{row.get('domainpath') or row['domain']}/{holder}"
+
+
 def _told(row: Mapping[str, Any]) -> Told:
     try:
-        holder = f"project {row['project']}" if row.get("project") else str(row["account"])
         return Told(
-            owner=f"{row.get('domainpath') or row['domain']}/{holder}",
+            owner=owner_of(row),
             offering=str(row["serviceofferingid"]),
             offering_name=str(row["serviceofferingname"]),
             template=str(row["templateid"]),

@@ -241,6 +241,7 @@ class Times:
             after this, unless a create comes.
         create_answer_within_s: The longest that a create waits with its answer.
         truth_wait_s: The longest that a first installation waits for CloudStack's word.
+        reconcile_every_s: Between two comparisons with each CloudStack.
         failure_memory_s: A failed deployment is answered at once for so long.
         reading_too_old_s: An older reading says nothing.
     """
@@ -256,6 +257,7 @@ class Times:
     reserve_for_s: Duration = 1800.0
     create_answer_within_s: Duration = 1440.0
     truth_wait_s: Duration = 300.0
+    reconcile_every_s: Annotated[float, between(1, 86400)] = 300.0
     soft_off_s: Duration = 120.0
     failure_memory_s: Duration = 600.0
     reading_too_old_s: Duration = 90.0

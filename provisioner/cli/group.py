@@ -20,6 +20,7 @@ from provisioner.cli.options import option
 from provisioner.cli.output import printable
 from provisioner.cli.pools import pool
 from provisioner.cli.ramdisk import ramdisk
+from provisioner.cli.reconcile import reconcile
 from provisioner.cli.servers import server
 from provisioner.cli.service import config, init, serve
 from provisioner.cli.session import Door, Session, config_option, socket_option, unix_door
@@ -123,6 +124,7 @@ def make_cli(
         operation,
         evidence,
         audit,
+        reconcile,
         completion,
     ):
         root.add_command(each)

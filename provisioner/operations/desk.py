@@ -379,15 +379,3 @@ class SiteKeyDesk(Protocol):
     async def remove_site_key(self, site: SiteName, by: Operator) -> bool:
         """Ask no more; False where there was none."""
         ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Desk:
-    """All six."""
-
-    servers: ServerDesk
-    operations: OperationDesk
-    catalogue: CatalogueDesk
-    records: RecordDesk
-    registered: RegisteredDesk
-    site_keys: SiteKeyDesk

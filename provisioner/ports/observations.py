@@ -16,3 +16,7 @@ class Observations(Protocol):
     def of_site(self, site: SiteName, since: MonotonicSeconds) -> tuple[Remembered, ...]:
         """All of a site but those that were deleted, by instance."""
         ...
+
+    def unfenced(self, site: SiteName) -> tuple[Remembered, ...]:
+        """Of a site's deleted instances those whose server was not seen off since."""
+        ...

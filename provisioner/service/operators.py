@@ -4,13 +4,14 @@ from collections.abc import Callable
 
 from starlette.applications import Starlette
 
-from provisioner.operations.desk import Desk
+from provisioner.operations.whole_desk import Desk
 from provisioner.ports.clock import Clock
 from provisioner.service.identity import Identify
 from provisioner.service.metrics import Metrics
 from provisioner.service.replies import application
 from provisioner.service.routes import Route, endpoints
 from provisioner.service.routes_catalogue import catalogue_routes
+from provisioner.service.routes_differences import difference_routes
 from provisioner.service.routes_operations import operation_routes
 from provisioner.service.routes_records import document_route, record_routes
 from provisioner.service.routes_registered import registered_routes
@@ -29,6 +30,7 @@ def operator_table(
         *record_routes(desk, metrics),
         *registered_routes(desk.registered),
         *site_key_routes(desk.site_keys, clock.wall),
+        *difference_routes(desk.differences),
     )
     return (*routes, document_route(routes))
 

@@ -9,7 +9,8 @@ from starlette.responses import Response, StreamingResponse
 
 from provisioner.config import Role
 from provisioner.errors import ErrorCode
-from provisioner.operations.desk import Asked, Desk, OperationDesk, OperationView, Stage
+from provisioner.operations.desk import Asked, OperationDesk, OperationView, Stage
+from provisioner.operations.whole_desk import Desk
 from provisioner.ports.clock import Clock
 from provisioner.servers.operation import OperationRecord, Status
 from provisioner.servers.states import Ending, Intent

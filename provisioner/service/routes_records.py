@@ -7,7 +7,8 @@ from typing import Any, Final
 from starlette.responses import JSONResponse, Response
 
 from provisioner.config import Role
-from provisioner.operations.desk import Desk, JournalCall, Readiness
+from provisioner.operations.desk import JournalCall, Readiness
+from provisioner.operations.whole_desk import Desk
 from provisioner.ports.journal import AuditEntry
 from provisioner.service.metrics import MEDIA_TYPE, Metrics
 from provisioner.service.openapi import document

@@ -40,6 +40,7 @@ MARKS = frozenset(
     {
         "wanted",
         "host",
+        "name",
         "owner",
         "networks",
         "reserved_until",

@@ -49,6 +49,25 @@ class SqlObservations:
             return tuple(_remembered(connection, found, since))
 
 
+    def unfenced(self, site: SiteName) -> tuple[Remembered, ...]:
+        """Of a site's deleted instances those whose server was not seen off since."""
+        buried = sa.select(TOMBSTONE.c.instance).where(TOMBSTONE.c.site == site)
+        query = (
+            sa.select(ALLOCATION)
+            .where(
+                ALLOCATION.c.site == site,
+                ALLOCATION.c.instance.in_(buried),
+                ALLOCATION.c.ended_at.is_not(None),
+                ALLOCATION.c.ever_powered,
+                ALLOCATION.c.off_confirmed.is_(False),
+            )
+            .order_by(ALLOCATION.c.number)
+        )
+        with self._transactions.read() as connection:
+            found = connection.execute(query).mappings()
+            return tuple(Remembered(allocation=rows.allocation_of(row)) for row in found)
+
+
 def _remembered(
     connection: sa.Connection, found: Sequence[Allocation], since: MonotonicSeconds
 ) -> list[Remembered]:

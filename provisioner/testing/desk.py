@@ -11,7 +11,6 @@ from uuid import UUID
 from provisioner.errors import ConflictError, ErrorCode, InputError, RackwrightError
 from provisioner.operations.desk import (
     Asked,
-    Desk,
     EndMaintenance,
     JournalCall,
     Maintain,
@@ -24,8 +23,10 @@ from provisioner.operations.desk import (
     Stage,
 )
 from provisioner.operations.server_change import Change
+from provisioner.operations.whole_desk import Desk
 from provisioner.ports.catalogue import ImageRecord
 from provisioner.ports.clock import Clock
+from provisioner.ports.differences import Finding, Report
 from provisioner.ports.journal import AuditEntry
 from provisioner.ports.registered import RegisteredRow
 from provisioner.ports.site_keys import SiteKey
@@ -74,6 +75,7 @@ class MemoryDesk:
     refuse: RackwrightError | None = None
     held_outside: dict[int, RegisteredRow] = field(default_factory=dict)
     api_keys: dict[SiteName, SiteKey] = field(default_factory=dict)
+    compared: tuple[Report, ...] = ()
 
     def desk(self) -> Desk:
         """As the API takes it."""
@@ -84,6 +86,7 @@ class MemoryDesk:
             records=self,
             registered=self,
             site_keys=self,
+            differences=self,
         )
 
     def finish(self, operation: OperationId, status: Status = Status.DONE) -> None:
@@ -365,3 +368,17 @@ class MemoryDesk:
         """Forgotten."""
         self._change(by, site, dry_run=False)
         return self.api_keys.pop(site, None) is not None
+
+    async def differences(self) -> tuple[tuple[Report, float | None], ...]:
+        """As told; each asked a minute ago."""
+        return tuple((each, None if each.at is None else 60.0) for each in self.compared)
+
+    async def apply_difference(self, identifier: str, by: Operator) -> Finding:
+        """The one of that name, if it was told."""
+        self._change(by, identifier, dry_run=False)
+        for report in self.compared:
+            for finding in report.findings:
+                if finding.id == identifier:
+                    return finding
+        text = f"there is no difference {identifier} (now)"
+        raise ConflictError(ErrorCode.STATE_CONFLICT, text)

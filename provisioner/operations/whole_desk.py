@@ -1,0 +1,26 @@
+"""All that operators can ask and say, as the listeners take it."""
+
+from dataclasses import dataclass
+
+from provisioner.operations.desk import (
+    CatalogueDesk,
+    OperationDesk,
+    RecordDesk,
+    RegisteredDesk,
+    ServerDesk,
+    SiteKeyDesk,
+)
+from provisioner.operations.desk_differences import DifferenceDesk
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Desk:
+    """Part by part."""
+
+    servers: ServerDesk
+    operations: OperationDesk
+    catalogue: CatalogueDesk
+    records: RecordDesk
+    registered: RegisteredDesk
+    site_keys: SiteKeyDesk
+    differences: DifferenceDesk

@@ -1,0 +1,189 @@
+"""Rounds over a world of fakes: what is mended by itself, what waits, and what is left alone."""
+
+from dataclasses import replace
+
+import pytest
+
+from cloudstack_ext.reconcile.compare import Difference
+from cloudstack_ext.reconcile.loop import Reconciler
+from cloudstack_ext.reconcile.views import CloudInstance, Union
+from provisioner.errors import ErrorCode, RackwrightError, TransientError
+from provisioner.servers.model import Power, PowerReading, State
+from provisioner.testing import store
+from provisioner.units import Seconds
+from tests.unit.operations.conftest import (  # noqa: F401 fixtures
+    active,
+    active_template,
+    free_template,
+    world,
+)
+from tests.unit.operations.world import REQUEST
+
+ID = REQUEST.key.instance
+ROW = CloudInstance(
+    instance=ID,
+    name=REQUEST.name,
+    owner="",
+    offering="o",
+    state="Running",
+    host=store.HOST,
+)
+MANY = tuple(replace(ROW, instance=f"x-{n}", state="Stopped") for n in range(30))
+
+
+class Sky:
+    """One CloudStack as told."""
+
+    def __init__(self, clock):
+        self.clock, self.rows, self.error = clock, (*MANY, ROW), None
+        self.sees_ours = True
+
+    async def __call__(self, _site, _rows):
+        if self.error is not None:
+            raise self.error
+        return Union(
+            at=self.clock.monotonic(),
+            instances={row.instance: row for row in self.rows},
+            hosts=frozenset({store.HOST, "pool-b"}),
+            sees_ours=self.sees_ours,
+        )
+
+    def shows(self, **differs):
+        self.rows = (*MANY, replace(ROW, **differs))
+
+    def forgets(self):
+        self.rows = MANY
+
+
+@pytest.fixture
+def sky(active):  # noqa: F811
+    return Sky(active.clock)
+
+
+@pytest.fixture
+def reconciler(active, sky):  # noqa: F811
+    active.database.allocations.mark(active.allocation().id, owner="ROOT/alice")
+    return Reconciler(
+        sites=("lab",),
+        look=sky,
+        records=active.records,
+        registered=active.database.registered,
+        machines=active.bare_metal,
+        clock=active.clock,
+        readings_s=270.0,
+        too_old_s=90.0,
+        every=Seconds(300.0),
+    )
+
+
+def rounds(active, reconciler, times=1, apart_s=450.0):  # noqa: F811
+    report = None
+    for _ in range(times):
+        active.pass_time(apart_s)
+        report = active.live(reconciler.round("lab"))
+    return report
+
+
+def kinds(report):
+    return [each.kind for each in report.findings]
+
+
+def read(active, power):  # noqa: F811
+    """The power loop has read this three times."""
+    for ago in (40.0, 20.0, 0.0):
+        reading = PowerReading(power=power, at=active.clock.monotonic() - ago, source="loop")
+        active.database.servers.note_readings({"s1": reading})
+
+
+def test_owner_name_and_host_are_taken_over(active, reconciler, sky):  # noqa: F811
+    sky.shows(owner="ROOT/bob", name="i-9-9-VM", host="pool-b")
+    rounds(active, reconciler)
+    now = active.allocation()
+    assert (now.owner, now.name, now.host) == ("ROOT/bob", "i-9-9-VM", "pool-b")
+    assert kinds(rounds(active, reconciler)) == []
+
+
+def test_a_stop_that_cloudstack_believes_done_is_done(active, reconciler, sky):  # noqa: F811
+    active.power("off")
+    active.machines["s1"].power = Power.ON
+    sky.shows(state="Stopped")
+    active.pass_time(450.0)
+    read(active, Power.ON)
+    assert kinds(active.live(reconciler.round("lab"))) == [Difference.STOPPED_ON]
+    assert active.power_of() is Power.OFF
+
+
+def test_one_that_was_started_meanwhile_is_left_on(active, reconciler, sky):  # noqa: F811
+    sky.shows(state="Stopped")
+    active.pass_time(450.0)
+    read(active, Power.ON)
+    active.live(reconciler.round("lab"))
+    assert active.power_of() is Power.ON
+
+
+def test_a_claim_that_cloudstack_does_not_know_waits_for_a_person(active, reconciler, sky):  # noqa: F811
+    sky.forgets()
+    assert kinds(rounds(active, reconciler, times=2)) == []
+    (claimed,) = rounds(active, reconciler).findings
+    assert claimed.kind is Difference.CLAIMED_UNKNOWN
+    rounds(active, reconciler, times=5)
+    assert active.state() is State.ACTIVE
+    assert active.power_of() is Power.ON
+    active.live(reconciler.apply(claimed.id, "ann"))
+    assert active.state() is State.RELEASING
+
+
+def test_what_is_not_so_any_more_is_not_applied(active, reconciler, sky):  # noqa: F811
+    sky.forgets()
+    (claimed,) = rounds(active, reconciler, times=3).findings
+    sky.shows()
+    with pytest.raises(RackwrightError, match="not so any more"):
+        active.live(reconciler.apply(claimed.id, "ann"))
+    assert active.state() is State.ACTIVE
+
+
+def test_nothing_is_applied_on_a_doubt(active, reconciler, sky):  # noqa: F811
+    sky.forgets()
+    (claimed,) = rounds(active, reconciler, times=3).findings
+    sky.sees_ours = False
+    with pytest.raises(RackwrightError, match="CANNOT_TELL"):
+        active.live(reconciler.apply(claimed.id, "ann"))
+    sky.error = TransientError(ErrorCode.CLOUDSTACK_UNREACHABLE, "away")
+    with pytest.raises(RackwrightError, match="CANNOT_TELL"):
+        active.live(reconciler.apply(claimed.id, "ann"))
+    assert active.state() is State.ACTIVE
+
+
+WORLDS = {
+    "away for hours": {"error": TransientError(ErrorCode.CLOUDSTACK_SILENT, "away")},
+    "empty lists": {"rows": ()},
+    "empty lists by a foreign key": {"rows": (), "sees_ours": False},
+}
+
+
+@pytest.mark.parametrize("case", WORLDS)
+def test_an_api_that_is_lost_or_blind_moves_nothing(active, reconciler, sky, case):  # noqa: F811
+    rounds(active, reconciler)
+    for name, value in WORLDS[case].items():
+        setattr(sky, name, value)
+    before = len(active.machines["s1"].calls)
+    report = rounds(active, reconciler, times=20)
+    assert report.doubt
+    assert report.findings == ()
+    assert active.state() is State.ACTIVE
+    presses = [call for call in active.machines["s1"].calls[before:] if call.startswith("power ")]
+    assert presses == []
+
+
+def test_a_site_without_a_key_is_not_asked(active, reconciler):  # noqa: F811
+    async def nobody(_site, _rows):
+        return None
+
+    reconciler.look = nobody
+    report = rounds(active, reconciler)
+    assert (report.at, report.doubt, report.findings) == (None, "", ())
+
+
+def test_an_unknown_difference_is_refused(active, reconciler):  # noqa: F811
+    with pytest.raises(RackwrightError, match="no difference abc"):
+        active.live(reconciler.apply("abc", "ann"))
