@@ -144,6 +144,7 @@ def _show(work: Work, seen: Survey, shown: Plan, output: str, *, with_calls: boo
         return
     plan_view.show(shown, seen.ids, with_calls=with_calls)
     plan_view.show_advice(advised)
+    plan_view.show_service_rules()
 
 
 def _refuse(refused: Plan) -> None:

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import click
 
+from cloudstack_ext import truth
 from cloudstack_ext.registration.calls import Ids, calls
 from cloudstack_ext.registration.model import Act, Change, Plan, Step
 from cloudstack_ext.registration.settings import Advice
@@ -24,6 +25,8 @@ SIGNS: Final[Mapping[Act, tuple[str, str]]] = {
     Act.REMEMBER: ("=", "cyan"),
     Act.FORGET: ("=", "cyan"),
 }
+SERVICE_RULES: Final = tuple(sorted({*truth.COMMANDS, "listExtensions", "listHosts"}))
+"""What the service's own key must be allowed: a custom role of type Admin, and no more."""
 COUNTED: Final = (
     (Act.MAKE, "to make"),
     (Act.TAKE_OVER, "to take over"),
@@ -65,6 +68,12 @@ def summary(plan: Plan) -> str:
     return f"Plan: {', '.join(parts)}; {plan.untouched} as they should be."
 
 
+def show_service_rules() -> None:
+    """For whoever makes the role of the service's own key."""
+    rules = ", ".join(SERVICE_RULES)
+    click.echo(f"the service's own key needs a role of type Admin with the rules {rules}")
+
+
 def show_advice(found: Sequence[Advice]) -> None:
     """Settings of CloudStack that an operator should look at."""
     for each in found:
@@ -84,6 +93,7 @@ def document(plan: Plan, ids: Ids, found: Sequence[Advice]) -> dict[str, Any]:
         "notices": list(plan.notices),
         "untouched": plan.untouched,
         "advice": plain(tuple(found)),
+        "service_rules": list(SERVICE_RULES),
     }
 
 
