@@ -120,7 +120,9 @@ class OverHttps:
         """Why the two ends do not accept each other, "" where they do: the service is away."""
         unbelieved = getattr(error, "verify_message", "")
         if unbelieved:
-            return f"{self.url}: its certificate is not believed by the authority in ca: {unbelieved}"
+            return (
+                f"{self.url}: its certificate is not believed by the authority in ca: {unbelieved}"
+            )
         said = words(error)
         if not said or "eof" in said:
             return ""

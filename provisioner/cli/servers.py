@@ -23,6 +23,12 @@ from provisioner.cli.server_change import change_server
 from provisioner.cli.session import Session, asks, with_query
 
 NAME: Final = click.argument("name", type=Name())
+ERASE: Final = option(
+    "--erase",
+    multiple=True,
+    metavar="SERIAL",
+    help="This disk may be erased although it carries data; once for each.",
+)
 REASON: Final = option("--reason", required=True, help="Stays on record with your name.")
 
 
@@ -84,6 +90,7 @@ def show(session: Session, name: str, output: str) -> None:
             "notes": _notes(record),
             "firmware": record["firmware"],
             "controller": f"{address}, driver {record['driver'] or 'not chosen yet'}",
+            "new baselines": "; ".join(each["reason"] for each in record["rebaselines"]),
             "identity": (record["identity"] or {}).get("system_uuid"),
             "mains return": record["restore_policy"],
             "console": record["console"],
@@ -118,17 +125,27 @@ def inspect(session: Session, name: str, how: How) -> None:
 
 @server.command()
 @NAME
-@option(
-    "--erase",
-    multiple=True,
-    metavar="SERIAL",
-    help="This disk may be erased although it carries data; once for each.",
-)
+@ERASE
 @changes
 @click.pass_obj
 def provide(session: Session, name: str, erase: tuple[str, ...], how: How) -> None:
     """Wipe a server and offer it."""
     _act(session, how, name, "provide", {"erase": list(erase)})
+
+
+@server.command()
+@NAME
+@REASON
+@ERASE
+@changes
+@click.pass_obj
+def rebaseline(session: Session, name: str, reason: str, erase: tuple[str, ...], how: How) -> None:
+    """Take a new baseline of a quarantined server that was repaired, wipe it and offer it.
+
+    System uuid, serial and cards must be those of before; the evidence of the wipe names the
+    old and the new baseline, the reason, and disks that went away un-wiped.
+    """
+    _act(session, how, name, "rebaseline", {"reason": reason, "erase": list(erase)})
 
 
 @server.command()

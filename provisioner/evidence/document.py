@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
-from provisioner.hardware.inventory import Disk, System
+from provisioner.hardware.inventory import Disk, Inventory, System
 from provisioner.servers.model import ExcludedDisk
 from provisioner.units import WallSeconds
 from provisioner.wipe.judge import DiskVerdict
@@ -131,6 +131,24 @@ class ControllerMedia:
     hidden: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewBaseline:
+    """A baseline that took the place of another one since the last wipe: a repair.
+
+    Attributes:
+        gone: Media that went away with it, un-wiped.
+    """
+
+    operation: str
+    reason: str
+    who: str
+    at: WallSeconds
+    before: Inventory
+    before_at: WallSeconds
+    after: Inventory
+    gone: tuple[str, ...]
+
+
 def wipe_document(
     *,
     subject: Subject,
@@ -140,6 +158,7 @@ def wipe_document(
     baseline: Baseline,
     controller_media: ControllerMedia,
     disks: Sequence[tuple[Disk, DiskVerdict]],
+    rebaselines: Sequence[NewBaseline] = (),
 ) -> dict[str, Any]:
     """The whole document, for the chain.
 
@@ -167,13 +186,17 @@ def wipe_document(
         "reason": asdict(reason),
         "times": {name: _span(getattr(times, name)) for name in _SPANS},
         "baseline": _baseline(baseline),
+        "rebaselines": [_rebaseline(each) for each in rebaselines],
         "controller_media": {
             "named": controller_media.named,
             "hidden": list(controller_media.hidden),
         },
         "class": _weakest(verdict for _, verdict in disks).value,
         "disks": [_disk(disk, verdict) for disk, verdict in disks],
-        "not_covered": list(_not_covered(obtained, baseline, controller_media, disks)),
+        "not_covered": [
+            *_not_covered(obtained, baseline, controller_media, disks),
+            *(text for each in rebaselines for text in _went_away(each)),
+        ],
     }
 
 
@@ -198,6 +221,37 @@ def _baseline(baseline: Baseline) -> dict[str, Any]:
         "equal": list(baseline.compared),
         "excluded": [asdict(each) for each in baseline.excluded],
     }
+
+
+def _rebaseline(new: NewBaseline) -> dict[str, Any]:
+    return {
+        "operation": new.operation,
+        "reason": new.reason,
+        "who": new.who,
+        "at": utc(new.at),
+        "before": {"taken": utc(new.before_at), **_hardware(new.before)},
+        "after": {"taken": utc(new.at), **_hardware(new.after)},
+        "gone": list(new.gone),
+    }
+
+
+def _hardware(found: Inventory) -> dict[str, Any]:
+    """Of a baseline, what names its parts."""
+    parts = ("model", "serial", "wwn", "bytes", "transport", "bus_path")
+    return {
+        **asdict(found.system),
+        "firmware_mode": found.firmware.mode,
+        "cpu_threads": found.cpu.threads,
+        "memory_bytes": found.memory_bytes,
+        "gpus": sum(each.is_gpu() for each in found.pci),
+        "cards": [each.mac for each in found.nics],
+        "disks": [{name: getattr(disk, name) for name in parts} for disk in found.disks],
+    }
+
+
+def _went_away(new: NewBaseline) -> Iterator[str]:
+    for name in new.gone:
+        yield f"{name}: gone before this wipe, not erased (rebaselined: {new.reason})"
 
 
 def _span(span: Span) -> dict[str, Any]:

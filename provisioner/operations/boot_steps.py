@@ -78,10 +78,10 @@ async def _same_machine(work: Work) -> Mapping[str, Any]:
             f"not the machine or the disks that are remembered: {'; '.join(found)}",
         )
     own_disks(facts.disks, work.server.excluded_disks)
-    return {"identity": await _identity(work)}
+    return {"identity": await identity_class(work)}
 
 
-async def _identity(work: Work) -> str:
+async def identity_class(work: Work) -> str:
     """How surely controller and machine belong together: "nonce", else "uuid"."""
     left = work.found.get(NETWORK_FIRST.name, {})
     if not left.get("nonce_kept"):

@@ -88,7 +88,22 @@ class Retire:
     reason: str
 
 
-ServerAct = Verify | Inspect | Provide | Maintain | EndMaintenance | Quarantine | Retire
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rebaseline:
+    """Take a new baseline after a repair, then wipe it and offer it.
+
+    Attributes:
+        reason: What was repaired; it stands in the evidence of the wipe.
+        erase: As in `Provide`.
+    """
+
+    reason: str
+    erase: tuple[str, ...] = ()
+
+
+ServerAct = (
+    Rebaseline | Verify | Inspect | Provide | Maintain | EndMaintenance | Quarantine | Retire
+)
 
 
 # --- what is answered ----------------------------------------------------------------------

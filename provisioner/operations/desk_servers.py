@@ -14,6 +14,7 @@ from provisioner.operations.desk import (
     PlannedStep,
     Provide,
     Quarantine,
+    Rebaseline,
     Retire,
     ServerAct,
     Verify,
@@ -22,6 +23,7 @@ from provisioner.operations.desk_records import refuse_held
 from provisioner.operations.doors import Records
 from provisioner.operations.inspect import INSPECT, VERIFY
 from provisioner.operations.quarantine import QUARANTINE, RETIRE
+from provisioner.operations.rebaseline import REBASELINE
 from provisioner.operations.rehearsal import Rehearse
 from provisioner.operations.release import CLEAN, refuse_unknown_disks
 from provisioner.operations.server_change import Change, proof_of
@@ -36,7 +38,7 @@ from provisioner.servers.states import Intent, next_move
 from provisioner.store.waiting import stored
 from provisioner.units import ServerName
 
-BOOTS_AGENT = frozenset({Intent.INSPECT, Intent.CLEAN})
+BOOTS_AGENT = frozenset({Intent.INSPECT, Intent.REBASELINE, Intent.CLEAN})
 
 
 @dataclass(slots=True)
@@ -196,7 +198,7 @@ def _detail(parameters: Mapping[str, object]) -> str:
 
 
 def _wanted(
-    record: ServerRecord, act: Verify | Inspect | Provide | Quarantine | Retire
+    record: ServerRecord, act: Verify | Inspect | Rebaseline | Provide | Quarantine | Retire
 ) -> tuple[StepList, str, dict[str, object]]:
     """The list of steps that an act opens, what it says, and its parameters."""
     match act:
@@ -206,12 +208,28 @@ def _wanted(
             return VERIFY, "is being verified, then inspected", {}
         case Inspect():
             return INSPECT, "is being inspected", {}
+        case Rebaseline():
+            text = "is inspected anew, then wiped, then offered"
+            return _rebaselined(record), text, {"reason": act.reason, "erase": list(act.erase)}
         case Provide():
             return _provided(record), "is being wiped, then offered", {"erase": list(act.erase)}
         case Quarantine():
             return QUARANTINE, "goes off and into quarantine", {"reason": act.reason}
         case Retire():
             return RETIRE, "is taken out of service", {"reason": act.reason}
+
+
+def _rebaselined(record: ServerRecord) -> StepList:
+    """The same from any state: which of them allows it is the table's to say.
+
+    Raises:
+        ConflictError: STATE_CONFLICT: there is none that could be replaced.
+    """
+    next_move(record.state, REBASELINE.kind)
+    if record.baseline is None:
+        text = f"{record.name} has no baseline yet: `rackwright server provide` takes the first one"
+        raise ConflictError(ErrorCode.STATE_CONFLICT, text)
+    return REBASELINE
 
 
 def _provided(record: ServerRecord) -> StepList:

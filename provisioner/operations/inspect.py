@@ -51,8 +51,13 @@ async def _verify(work: Work) -> Mapping[str, Any]:
     return {"driver": seen.driver, "restore_policy": seen.restore_policy}
 
 
-async def _inventory(work: Work) -> Mapping[str, Any]:
-    """The baseline: what every later boot is compared with."""
+async def inspected(work: Work) -> Inventory:
+    """What the agent finds when it is asked: what it said at its call-in, and what was enrolled.
+
+    Raises:
+        OperatorError: FACTS_DIFFER: otherwise than a moment ago.
+        InputError: FACTS_DIFFER, DISK_FABRIC: not as it was enrolled.
+    """
     answer = await order(work, "inspect", {})
     facts = Inventory.from_json(answer["facts"])
     # at its call-in this boot was compared with an older baseline, where there is one
@@ -72,6 +77,12 @@ async def _inventory(work: Work) -> Mapping[str, Any]:
     if missed:
         text = f"not the hardware that was enrolled: {'; '.join(missed)}"
         raise InputError(ErrorCode.FACTS_DIFFER, text)
+    return facts
+
+
+async def _inventory(work: Work) -> Mapping[str, Any]:
+    """The baseline: what every later boot is compared with."""
+    facts = await inspected(work)
     change = partial(
         work.doors.records.servers.change,
         work.server.name,

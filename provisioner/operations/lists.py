@@ -9,13 +9,26 @@ from provisioner.operations.deploy import DEPLOY
 from provisioner.operations.inspect import INSPECT, VERIFY
 from provisioner.operations.power import REBOOT, START, STOP
 from provisioner.operations.quarantine import QUARANTINE, RETIRE
+from provisioner.operations.rebaseline import REBASELINE
 from provisioner.operations.release import CLEAN, RELEASE
 from provisioner.operations.steps import new_operation, table_of
 from provisioner.servers.model import ServerRecord
 from provisioner.servers.operation import NewOperation, OperationRecord, Outcome
 from provisioner.servers.states import FOLLOWS, Intent
 
-LISTS = (VERIFY, INSPECT, CLEAN, DEPLOY, START, STOP, REBOOT, RELEASE, QUARANTINE, RETIRE)
+LISTS = (
+    VERIFY,
+    INSPECT,
+    REBASELINE,
+    CLEAN,
+    DEPLOY,
+    START,
+    STOP,
+    REBOOT,
+    RELEASE,
+    QUARANTINE,
+    RETIRE,
+)
 STEPS = table_of(LISTS)
 BY_NAME = MappingProxyType({each.name: each for each in LISTS})
 

@@ -1,12 +1,14 @@
 """The document of a wipe, from what the operation's steps found."""
 
 from collections.abc import Sequence
+from dataclasses import fields
 from typing import Any
 
 from provisioner.evidence.document import (
     Baseline,
     ControllerMedia,
     IdentityClass,
+    NewBaseline,
     Obtained,
     Reason,
     Span,
@@ -55,6 +57,10 @@ async def document_of(work: Work, disks: Sequence[tuple[Disk, DiskVerdict]]) -> 
             hidden=tuple(media["hidden"]),
         ),
         disks=disks,
+        rebaselines=[
+            NewBaseline(**{each.name: getattr(new, each.name) for each in fields(NewBaseline)})
+            for new in work.server.rebaselines
+        ],
     )
 
 

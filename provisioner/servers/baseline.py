@@ -33,6 +33,40 @@ def differences(server: ServerRecord, seen: Inventory) -> tuple[str, ...]:
     return tuple(found)
 
 
+def strange(server: ServerRecord, seen: Inventory) -> tuple[str, ...]:
+    """What speaks against the same machine, repaired, each in one line; () is the same one.
+
+    Disks, memory, processors may be others; who it is may not. Uuid and serial are text in a
+    memory that a repair may write anew, so a card of before must still be there beside them.
+    Cards that were enrolled must all be there: their ports are the enrolment's, not a baseline's.
+
+    Args:
+        server: With a baseline.
+        seen: What the agent finds now.
+    """
+    before = server.baseline
+    if before is None:
+        return ("nothing is remembered that it could be compared with",)
+    found = [*_cards(server, seen)]
+    if not (before.system.uuid or before.system.serial):
+        found.append("neither uuid nor serial was ever known of it")
+    found += _same("system uuid", before.system.uuid, seen.system.uuid)
+    found += _same("system serial", before.system.serial, seen.system.serial)
+    if not {each.mac.lower() for each in before.nics} & {each.mac.lower() for each in seen.nics}:
+        found.append("no network card of before is there any more")
+    return tuple(found)
+
+
+def gone(before: Inventory, after: Inventory) -> tuple[str, ...]:
+    """Media that are no more, in words; one that has another size now has gone as well."""
+    old, new = _sizes(before.disks), _sizes(after.disks)
+    return tuple(
+        f"disk {name} of {size} bytes"
+        for name in sorted(old)
+        for size in sorted((old[name] - new[name]).elements())
+    )
+
+
 def _cards(server: ServerRecord, seen: Inventory) -> list[str]:
     there = {card.mac.lower() for card in seen.nics}
     return [f"network card {nic.mac} is missing" for nic in server.nics if nic.mac not in there]

@@ -9,6 +9,7 @@ from provisioner.units import (
     ImageName,
     MacAddress,
     MonotonicSeconds,
+    OperationId,
     PoolName,
     ServerName,
     Vlan,
@@ -211,6 +212,28 @@ class ExpectedHardware:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Rebaseline:
+    """A baseline that took the place of another one, after a repair.
+
+    Attributes:
+        reason: What was repaired, in the operator's words.
+        who: The operator.
+        at: When the new one was taken.
+        before: What was remembered, taken at `before_at`.
+        gone: Media of `before` that `after` has no more, in words: they left un-wiped.
+    """
+
+    operation: OperationId
+    reason: str
+    who: str
+    at: WallSeconds
+    before: Inventory
+    before_at: WallSeconds
+    after: Inventory
+    gone: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ServerRecord:
     """What we remember of one server (the store's row, without its credentials).
 
@@ -222,6 +245,7 @@ class ServerRecord:
         baseline: The agent's facts at inspection; None before.
         baseline_at: When they were taken; None before.
         hidden_media: Named by the controller at inspection, and not shown by the machine.
+        rebaselines: Since the last wipe, oldest first: its evidence will name them.
         reason: Why it is quarantined, or why the last attempt came back.
     """
 
@@ -243,6 +267,7 @@ class ServerRecord:
     baseline: Inventory | None = None
     baseline_at: WallSeconds | None = None
     hidden_media: tuple[str, ...] = ()
+    rebaselines: tuple[Rebaseline, ...] = ()
     excluded_disks: tuple[ExcludedDisk, ...] = ()
     expected: ExpectedHardware | None = None
     maintenance: Maintenance | None = None

@@ -21,6 +21,7 @@ class Intent(StrEnum):
 
     VERIFY = "verify"
     INSPECT = "inspect"
+    REBASELINE = "rebaseline"
     CLEAN = "clean"
     RESERVE = "reserve"
     UNRESERVE = "unreserve"
@@ -80,6 +81,7 @@ MOVES: Mapping[tuple[State, Intent], Move] = MappingProxyType(
         (S.VERIFYING, Intent.INSPECT): _INSPECT,
         (S.INSPECTING, Intent.CLEAN): _CLEAN,
         (S.QUARANTINED, Intent.INSPECT): _INSPECT,
+        (S.QUARANTINED, Intent.REBASELINE): _INSPECT,
         (S.QUARANTINED, Intent.CLEAN): _CLEAN,
         (S.AVAILABLE, Intent.INSPECT): _INSPECT,
         (S.AVAILABLE, Intent.CLEAN): _CLEAN,
@@ -106,6 +108,7 @@ SATISFIED: Mapping[Intent, frozenset[State]] = MappingProxyType(
     {
         Intent.VERIFY: frozenset({S.VERIFYING}),
         Intent.INSPECT: frozenset({S.INSPECTING}),
+        Intent.REBASELINE: frozenset(),
         Intent.CLEAN: frozenset({S.CLEANING}),
         Intent.RESERVE: frozenset({S.RESERVED}),
         Intent.UNRESERVE: frozenset({S.AVAILABLE}),
@@ -118,19 +121,22 @@ SATISFIED: Mapping[Intent, frozenset[State]] = MappingProxyType(
 )
 """Where an intent asks for nothing more: the answer is a no-op, not an error."""
 
+_WIPED_BY = (Intent.INSPECT, Intent.REBASELINE, Intent.CLEAN, Intent.RELEASE)
+
 FOLLOWS: Mapping[tuple[Intent, Ending], Intent] = MappingProxyType(
     {
         (Intent.VERIFY, E.DONE): Intent.INSPECT,
         (Intent.INSPECT, E.DONE): Intent.CLEAN,
+        (Intent.REBASELINE, E.DONE): Intent.CLEAN,
         (Intent.DEPLOY, E.OURS): Intent.RELEASE,
         **{
             (intent, ending): Intent.QUARANTINE
-            for intent in (Intent.INSPECT, Intent.CLEAN, Intent.DEPLOY, Intent.RELEASE)
+            for intent in (*_WIPED_BY, Intent.DEPLOY)
             for ending in (E.MACHINE, E.PERSON)
         },
         **{
             (intent, ending): Intent.QUARANTINE
-            for intent in (Intent.INSPECT, Intent.CLEAN, Intent.RELEASE)
+            for intent in _WIPED_BY
             for ending in (E.OURS, E.INPUT)
         },
     }

@@ -14,6 +14,7 @@ from provisioner.operations.desk import (
     Maintain,
     Provide,
     Quarantine,
+    Rebaseline,
     Retire,
     ServerAct,
     ServerDesk,
@@ -36,6 +37,7 @@ from provisioner.strict import matching
 from provisioner.units import Epoch, PoolName, ServerName
 
 Reason = Annotated[str, matching(r"[^\x00-\x1f\x7f]{3,500}", "one line of 3 to 500 characters")]
+DiskSerial = Annotated[str, matching(r"[!-~ ]{1,128}", "a disk's serial")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,7 +115,7 @@ class NoChoice:
 class ProvideChoice:
     """Which disks may be erased although they carry data, by serial."""
 
-    erase: tuple[Annotated[str, matching(r"[!-~ ]{1,128}", "a disk's serial")], ...] = ()
+    erase: tuple[DiskSerial, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,6 +123,14 @@ class BecauseOf:
     """Why, in one line; it stays on record with the operator's name."""
 
     reason: Reason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RebaselineChoice:
+    """What was repaired, in one line, and which disks may be erased although they carry data."""
+
+    reason: Reason
+    erase: tuple[DiskSerial, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,6 +161,12 @@ _ACTS: Final = (
         summary="Wipe it and offer it.",
         act=lambda body: Provide(erase=body.erase),
         takes=ProvideChoice,
+    ),
+    _ActRoute(
+        word="rebaseline",
+        summary="Take a new baseline after a repair, wipe it and offer it.",
+        act=lambda body: Rebaseline(reason=body.reason, erase=body.erase),
+        takes=RebaselineChoice,
     ),
     _ActRoute(
         word="maintenance",

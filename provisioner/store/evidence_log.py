@@ -46,7 +46,7 @@ class SqlEvidenceLog:
             connection.execute(
                 sa.update(SERVER)
                 .where(SERVER.c.name == record.server)
-                .values(dirty=False, evidence=identifier)
+                .values(dirty=False, evidence=identifier, rebaselines=[])
             )
             return identifier
 

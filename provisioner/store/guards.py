@@ -142,6 +142,13 @@ def _servers() -> Guards:
         "server: dirty is cleared only with wipe evidence",
     )
     yield _refuse(
+        "server_rebaselines_until_named",
+        "UPDATE OF rebaselines ON server",
+        "NEW.rebaselines IS NOT OLD.rebaselines AND json_array_length(NEW.rebaselines)"
+        " <= json_array_length(OLD.rebaselines) AND NEW.evidence IS OLD.evidence",
+        "server: a new baseline stays on record until evidence has named it",
+    )
+    yield _refuse(
         "server_offered_after_proof",
         "UPDATE OF state ON server",
         "NEW.state = 'AVAILABLE' AND OLD.state IN ('CLEANING', 'RELEASING') AND NOT EXISTS"
@@ -230,6 +237,12 @@ def _operations() -> Guards:
         " WHERE s.name = NEW.server) OR EXISTS (SELECT 1 FROM operation o WHERE o.id = NEW.id"
         f" OR o.number = NEW.number OR o.server = NEW.server AND o.status = '{OPEN}')",
         "UNIQUE operation: one open operation a server, of its epoch",
+    )
+    yield _refuse(
+        "operation_rebaseline_says_why",
+        "INSERT ON operation",
+        "NEW.kind = 'rebaseline' AND coalesce(json_extract(NEW.parameters, '$.reason'), '') = ''",
+        "operation: no new baseline without a reason",
     )
     yield _keep(
         "operation",

@@ -21,6 +21,7 @@ OPENED_HERE = frozenset(
     {
         Intent.VERIFY,
         Intent.INSPECT,
+        Intent.REBASELINE,
         Intent.CLEAN,
         Intent.POWER,
         Intent.RELEASE,

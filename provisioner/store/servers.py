@@ -34,6 +34,7 @@ PLAIN_FIELDS = frozenset(
         "found_on",
         "baseline_at",
         "hidden_media",
+        "rebaselines",
     }
 )
 """Fields that are a column of the same name."""
@@ -155,6 +156,7 @@ def _again(connection: sa.Connection, name: ServerName, columns: dict[str, Any])
     """A retired machine under its old name: the row goes on, its epoch with it."""
     connection.execute(sa.delete(NIC).where(NIC.c.server == name))
     columns = columns | {"epoch": SERVER.c.epoch + 1, "evidence": None}
+    del columns["rebaselines"]  # what went away un-wiped is still to be said
     connection.execute(sa.update(SERVER).where(SERVER.c.name == name).values(**columns))
 
 

@@ -78,6 +78,7 @@ SERVER = sa.Table(
     Column("baseline", Text),
     Column("baseline_at", Float),
     Column("hidden_media", JSON, nullable=False, server_default="[]"),
+    Column("rebaselines", JSON, nullable=False, server_default="[]"),
     Column("cpu_threads", Integer, nullable=False, default=0),
     Column("memory_bytes", sa.BigInteger, nullable=False, default=0),
     Column("gpus", Integer, nullable=False, default=0),

@@ -114,8 +114,8 @@ def test_no_verb_takes_a_word_that_could_skip_it():
         for verb in ("reserve", "deploy", "power", "release", "observe")
         for name in inspect.signature(getattr(Machines, verb)).parameters
     }
-    # what is known of its protection can only make the wipe wait
-    assert words == {"self", "request", "until", "act", "key", "who", "protection"}
+    # what is known of its protection can only make the wipe wait; who certifies can only refuse
+    assert words == {"self", "request", "until", "act", "key", "who", "protection", "certify"}
 
 
 def test_every_list_that_leads_to_an_offer_wipes_verifies_and_signs():

@@ -36,6 +36,10 @@ OTHER = store.instance_request("22222222-2222-2222-2222-222222222222")
 @pytest.fixture
 def held(active):
     """s1 is somebody's, s2 is free; the marker is ahead."""
+    return hold(active)
+
+
+def hold(active):
     active.held = "an older copy was restored"
     active.crash()
     return active
@@ -108,6 +112,7 @@ ACTS = {
     "verify": ("s9", desk.Verify()),
     "inspect": ("s2", desk.Inspect()),
     "provide": ("s2", desk.Provide()),
+    "rebaseline": ("s2", desk.Rebaseline(reason="x")),
     "maintain": ("s2", desk.Maintain(reason="x")),
     "end of maintenance": ("s2", desk.EndMaintenance()),
     "quarantine": ("s1", desk.Quarantine(reason="x")),
@@ -120,10 +125,14 @@ def test_every_act_of_the_desk_has_a_try_here():
 
 
 @pytest.mark.parametrize("act", ACTS)
-def test_every_act_on_a_server_is_refused_and_changes_nothing(held, act):
+def test_every_act_on_a_server_is_refused_and_changes_nothing(active, act):
     name, wanted = ACTS[act]
     if name == "s9":
-        store.enrol(held.database, "s9")
+        store.enrol(active.database, "s9")
+    if act == "rebaseline":
+        active.open(QUARANTINE, "s2")
+        active.walk()
+    held = hold(active)
     before = untouched(held)
     with pytest.raises(ConflictError, match="SERVICE_HELD"):
         held.do(desks(held)[0].act(name, wanted, ANN, dry_run=False))

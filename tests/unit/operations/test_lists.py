@@ -15,6 +15,11 @@ RELEASED = {
         "off port-to-provisioning network-first on-to-network agent-called-in same-machine "
         "controller-media inventory withdraw agent-ends agent-off port-at-rest blank-or-told"
     ),
+    "rebaseline/1": (
+        "off port-to-provisioning network-first on-to-network agent-called-in same-after-repair "
+        "controller-media-anew inventory-anew withdraw agent-ends agent-off port-at-rest "
+        "blank-or-told"
+    ),
     "clean/1": (
         "off-for-good rest port-to-provisioning network-first on-to-network agent-called-in "
         "blank-or-told same-machine controller-media mark erase verify sign withdraw agent-ends "

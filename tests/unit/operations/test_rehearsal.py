@@ -10,6 +10,7 @@ from provisioner.operations.inspect import INSPECT, VERIFY
 from provisioner.operations.lists import BY_NAME, LISTS
 from provisioner.operations.power import REBOOT, START, STOP
 from provisioner.operations.quarantine import QUARANTINE, RETIRE
+from provisioner.operations.rebaseline import REBASELINE
 from provisioner.operations.rehearsal import CallsNoted, Rehearsal
 from provisioner.operations.release import CLEAN
 from provisioner.operations.steps import new_operation
@@ -89,6 +90,22 @@ def test_a_rehearsal_names_the_calls_of_the_real_run_in_order(world, rehearse, s
     assert lines(planned) == world.journal(operation)
 
 
+def test_a_rehearsal_of_a_new_baseline_names_the_calls_of_the_real_run(world, rehearse):
+    speak_ipmi(world)
+    world.put_in_rack("s1")
+    world.open(QUARANTINE)
+    world.walk()
+    as_seen(world, Power.OFF)
+    before = dump(world)
+    planned = rehearse(REBASELINE, reason="a disk")
+    assert dump(world) == before
+    operation = world.open(REBASELINE, reason="a disk")
+    world.do(world.walk_one(operation))
+    assert world.operation(operation).status == "done"
+    assert tuple(step.name for step in planned) == world.operation(operation).steps
+    assert lines(planned) == world.journal(operation)
+
+
 # how the operation of an instance is asked for; where it must begin
 INSTANCES = {
     "deploy/1": (lambda world: world.ask_for_deployment(), "world"),
@@ -107,7 +124,7 @@ def command(world, steps, *vlans):
 
 
 def test_every_list_has_its_comparison():
-    by_operators = {each.name for each in (VERIFY, INSPECT, CLEAN, QUARANTINE, RETIRE)}
+    by_operators = {each.name for each in (VERIFY, INSPECT, REBASELINE, CLEAN, QUARANTINE, RETIRE)}
     assert by_operators | INSTANCES.keys() == {each.name for each in LISTS}
 
 

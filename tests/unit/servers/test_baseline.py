@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from provisioner.hardware.inventory import Transport
-from provisioner.servers.baseline import differences
+from provisioner.servers.baseline import differences, gone, strange
 from provisioner.servers.model import ControllerIdentity
 from provisioner.testing.store import inventory, new_server, replace_disks
 
@@ -111,3 +111,73 @@ def test_disks_are_the_same_only_if_they_are_the_same_one_by_one(remembered, see
         return sorted((each.serial or "", each.bytes) for each in some)
 
     assert (found == ()) is (counted(remembered) == counted(seen))
+
+
+# --- after a repair -------------------------------------------------------------------------------
+NEW_CARD = replace(FACTS.nics[0], mac="52:54:00:ff:ff:01")
+NAMELESS = replace(FACTS, system=replace(FACTS.system, uuid=None, serial=None))
+REPAIRED = {
+    "itself": FACTS,
+    "another disk": replace_disks(FACTS, serial="NEW"),
+    "no disk": with_disks(),
+    "more memory": replace(FACTS, memory_bytes=2 * FACTS.memory_bytes),
+    "another processor": replace(FACTS, cpu=replace(FACTS.cpu, threads=128)),
+    "a card more": replace(FACTS, nics=(*FACTS.nics, NEW_CARD)),
+    "a new board's firmware": replace(FACTS, firmware=replace(FACTS.firmware, version="9")),
+}
+
+
+@pytest.mark.parametrize("name", REPAIRED)
+def test_parts_may_be_others_after_a_repair(name):
+    assert strange(KNOWN, REPAIRED[name]) == ()
+
+
+ELSE = {
+    "other uuid": (KNOWN, with_system(uuid=OTHER), "system uuid"),
+    "uuid lost": (KNOWN, with_system(uuid=None), "system uuid"),
+    "other serial": (KNOWN, with_system(serial="S2"), "system serial"),
+    "serial lost": (KNOWN, with_system(serial=None), "system serial"),
+    "enrolled card missing": (KNOWN, replace(FACTS, nics=(NEW_CARD,)), "is missing"),
+    "no card of before, although enrolled anew": (
+        replace(KNOWN, nics=(replace(SERVER.nics[0], mac=NEW_CARD.mac),)),
+        replace(FACTS, nics=(NEW_CARD,)),
+        "no network card of before",
+    ),
+    "nothing that names it": (replace(KNOWN, baseline=NAMELESS), NAMELESS, "neither uuid nor"),
+    "no baseline": (SERVER, FACTS, "nothing is remembered"),
+}
+
+
+@pytest.mark.parametrize("name", ELSE)
+def test_who_it_is_may_not_be_another(name):
+    server, seen, said = ELSE[name]
+    assert said in "; ".join(strange(server, seen))
+
+
+GONE = {
+    "nothing": (FACTS, FACTS, []),
+    "one added": (FACTS, with_disks(DISK, replace(DISK, serial="NEW")), []),
+    "one away": (FACTS, with_disks(), [f"disk Example {DISK.serial} of {DISK.bytes} bytes"]),
+    "one in place of another": (
+        FACTS,
+        replace_disks(FACTS, serial="NEW"),
+        [f"disk Example {DISK.serial} of {DISK.bytes} bytes"],
+    ),
+    "one that is smaller now": (
+        FACTS,
+        replace_disks(FACTS, bytes=512),
+        [f"disk Example {DISK.serial} of {DISK.bytes} bytes"],
+    ),
+    "one of two that look alike": (
+        with_disks(TWIN, TWIN),
+        with_disks(TWIN),
+        [f"disk QEMU HARDDISK of {DISK.bytes} bytes"],
+    ),
+    "a stick": (with_disks(replace(DISK, transport=Transport.USB)), with_disks(), []),
+}
+
+
+@pytest.mark.parametrize("name", GONE)
+def test_what_went_away_is_named(name):
+    before, after, said = GONE[name]
+    assert list(gone(before, after)) == said

@@ -6,6 +6,7 @@ from provisioner.errors import ConflictError
 from provisioner.servers.model import State
 from provisioner.servers.states import FOLLOWS, MOVES, SATISFIED, Ending, Intent, next_move
 
+WIPED = (Intent.INSPECT, Intent.REBASELINE, Intent.CLEAN, Intent.DEPLOY, Intent.RELEASE)
 RUNNING = {State.VERIFYING, State.INSPECTING, State.CLEANING, State.DEPLOYING, State.RELEASING}
 
 
@@ -41,13 +42,14 @@ def test_quarantine_is_left_only_by_a_wipe_an_inspection_or_for_good():
     assert {intent for state, intent in MOVES if state is State.QUARANTINED} == {
         Intent.CLEAN,
         Intent.INSPECT,
+        Intent.REBASELINE,
         Intent.RETIRE,
     }
 
 
 @pytest.mark.parametrize(
     ("intent", "ending"),
-    [(i, e) for i in (Intent.INSPECT, Intent.CLEAN, Intent.DEPLOY, Intent.RELEASE) for e in Ending],
+    [(i, e) for i in WIPED for e in Ending],
 )
 def test_what_ends_in_quarantine_is_followed_by_switching_off(intent, ending):
     ends = {move.ends[ending] for (_, wanted), move in MOVES.items() if wanted is intent}

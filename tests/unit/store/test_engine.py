@@ -166,7 +166,9 @@ def test_the_revision_is_the_newest_migration():
 def test_a_database_of_the_first_revision_goes_on(database, folder, clock, sql):
     store.enrol(database, "s9")
     database.close()
-    sql("ALTER TABLE server DROP COLUMN hidden_media")
+    sql("DROP TRIGGER guard_server_rebaselines_until_named")
+    for column in ("hidden_media", "rebaselines"):
+        sql(f"ALTER TABLE server DROP COLUMN {column}")
     for column in ("host", "owner", "size", "protection"):
         sql(f"ALTER TABLE allocation DROP COLUMN {column}")
     for table in ("registered", "site_key", "turn"):

@@ -96,7 +96,7 @@ def test_every_state_and_every_kind_is_a_move_a_no_op_or_a_conflict(database, st
 def test_every_move_opens_its_operation_in_its_running_state(database, handed_over, state, kind):
     name = bring_to(database, state)
     before = database.servers.server(name)
-    new = store.operation(kind)
+    new = replace(store.operation(kind), parameters={"reason": "a repair"})
     if kind is Intent.RELEASE:
         release_through_its_instance(database, new)
     else:
