@@ -39,33 +39,48 @@ def record_name(record: Record) -> str:
     return f"{record['sequence']:0{_DIGITS}}.json"
 
 
-def read_records(folder: Path) -> tuple[Record, ...]:
+def read_records(folder: Path) -> tuple[Record | None, ...]:
     """All records of an export, in the order of their names; what they say is not judged here.
 
+    Returns:
+        None for a file that holds none: damaged, or put there.
+
     Raises:
-        InputError: FILE_UNREADABLE: no folder, or a file that is no JSON.
+        InputError: FILE_UNREADABLE: no folder, or a file that is not to be read.
     """
     try:
         names = sorted(each for each in folder.iterdir() if each.suffix == ".json")
     except OSError as error:
         raise InputError(ErrorCode.FILE_UNREADABLE, f"{folder}: {error.strerror}") from error
-    return tuple(read_json(each) for each in names if each.name != HEAD)
+    return tuple(read_record(each) for each in names if each.name != HEAD)
 
 
-def read_json(path: Path) -> Mapping[str, Any]:
-    """One object from a file.
+def read_record(path: Path) -> Record | None:
+    """One object from a file; None where it holds none.
+
+    That is no JSON, no object, or a key that stands twice: people and programs would read two
+    different documents.
 
     Raises:
-        InputError: FILE_UNREADABLE: not there, no JSON, no object, or a key that stands twice
-            (people and programs would read two different documents).
+        InputError: FILE_UNREADABLE: not there, or not to be read.
     """
     try:
         tree = json.loads(read_named(path), object_pairs_hook=_each_key_once)
-    except (ValueError, RecursionError) as error:
-        raise InputError(ErrorCode.FILE_UNREADABLE, f"{path}: no JSON: {error}") from None
-    if not isinstance(tree, dict):
-        raise InputError(ErrorCode.FILE_UNREADABLE, f"{path}: an object is expected")
-    return tree
+    except (ValueError, RecursionError):
+        return None
+    return tree if isinstance(tree, dict) else None
+
+
+def read_kept_head(path: Path) -> Mapping[str, Any]:
+    """A head that somebody kept: if it is damaged, nothing can be said of the chain.
+
+    Raises:
+        InputError: FILE_UNREADABLE: not there, or no object.
+    """
+    head = read_record(path)
+    if head is None:
+        raise InputError(ErrorCode.FILE_UNREADABLE, f"{path}: no head: a JSON object is expected")
+    return head
 
 
 def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

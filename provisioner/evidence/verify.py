@@ -13,7 +13,7 @@ from provisioner.evidence.chain import (
     verify_chain,
     verify_record,
 )
-from provisioner.evidence.files import HEAD, read_json, read_records
+from provisioner.evidence.files import HEAD, read_kept_head, read_record, read_records
 from provisioner.named_file import read_named
 
 ReadPublicKey = Callable[[bytes], bytes]
@@ -45,14 +45,14 @@ def verify_export(
         head: A head that was kept elsewhere. The one in the folder is compared too, but whoever
             cuts off a chain can write it anew: only one from elsewhere proves that nothing is cut.
     """
-    known = read_json(head) if head is not None else None
+    known = read_kept_head(head) if head is not None else None
     records = read_records(folder)
     checked = verify_chain(records, keys, verify, head=known)
     found = [*_of_folder(folder, records), *checked.problems]
     return replace(checked, problems=tuple(found), head=None if found else checked.head)
 
 
-def _of_folder(folder: Path, records: Sequence[Record]) -> Iterator[Problem]:
+def _of_folder(folder: Path, records: Sequence[Record | None]) -> Iterator[Problem]:
     """What the folder itself lacks: an export has records, and its head is the newest of them."""
     if not records:
         yield Problem(sequence=None, text=f"{folder} holds no record: nothing is proven")
@@ -60,7 +60,7 @@ def _of_folder(folder: Path, records: Sequence[Record]) -> Iterator[Problem]:
     beside = folder / HEAD
     if not beside.exists():
         return
-    known, newest = read_json(beside), records[-1]
+    known, newest = read_record(beside) or {}, records[-1] or {}
     if any(known.get(name) != newest.get(name) for name in ("sequence", "hash")):
         number = known.get("sequence")
         text = f"cut off or replaced: its {HEAD} names record {number!r}, {len(records)} are there"
@@ -69,7 +69,7 @@ def _of_folder(folder: Path, records: Sequence[Record]) -> Iterator[Problem]:
 
 def verify_file(path: Path, keys: dict[str, bytes], verify: VerifySignature) -> Checked:
     """One exported record by itself: not changed, and signed by a trusted key."""
-    record = read_json(path)
+    record = read_record(path)
     problems = tuple(
         Problem(sequence=None, text=text) for text in verify_record(record, keys, verify)
     )

@@ -782,6 +782,17 @@ def test_evidence_of_an_unknown_key_is_no_evidence(rig):
     )
 
 
+@pytest.mark.parametrize("content", [b"", b"\xff\x00", b'{"version": 1, "seq'])
+def test_a_damaged_record_is_bad_evidence_not_a_bad_argument(rig, content):
+    chain_of(rig)
+    folder, key = rig.folder / "export", rig.folder / "key.pem"
+    rig.run("evidence", "export", "--all", str(folder))
+    key.write_bytes(b"x" * 32)
+    (folder / "00000001.json").write_bytes(content)
+    for words in (("verify", str(folder / "00000001.json")), ("verify-chain", str(folder))):
+        failed(rig.run("evidence", *words, "--key", str(key)), ErrorCode.EVIDENCE_INVALID, 4)
+
+
 def test_an_export_without_a_record_is_never_good(rig):
     folder, key = rig.folder / "empty", rig.folder / "key.pem"
     folder.mkdir()

@@ -7,7 +7,7 @@ import pytest
 from provisioner.adapters.keys.evidence_key import read_public_key, verify_signature
 from provisioner.errors import ConflictError, ErrorCode, InputError, OperatorError
 from provisioner.evidence.chain import link
-from provisioner.evidence.files import HEAD, UNTRUSTED_KEY, read_json, write_export
+from provisioner.evidence.files import HEAD, UNTRUSTED_KEY, write_export
 from provisioner.evidence.verify import trusted_keys, verify_export, verify_file
 from tests.unit.evidence.keys import signing_key
 
@@ -114,13 +114,40 @@ def test_a_place_that_cannot_be_written_is_said(tmp_path):
 
 
 @pytest.mark.parametrize("content", ["", "[1]", "{", '{"a":1,"a":2}', "[" * 100_000, "\udcff"])
-def test_what_is_no_object_is_refused_with_its_path(tmp_path, content):
-    path = tmp_path / "x.json"
-    path.write_text(content, errors="surrogateescape")
-    with pytest.raises(InputError) as caught:
-        read_json(path)
+def test_a_damaged_record_is_a_bad_one_and_a_damaged_head_of_ours_no_head(export, keys, content):
+    kept, last = export.parent / "kept.json", export / "00000003.json"
+    for path in (kept, last):
+        path.write_text(content, errors="surrogateescape")
+    assert texts(verify_file(last, keys, verify_signature)) == ["it is not a record"]
+    seen = texts(verify_export(export, keys, verify_signature, head=None))
+    assert "record 3: it is not a record" in seen
+    with pytest.raises(InputError, match=r"kept\.json") as caught:
+        verify_export(export, keys, verify_signature, head=kept)
     assert caught.value.code is ErrorCode.FILE_UNREADABLE
-    assert "x.json" in caught.value.brief
+
+
+def test_a_record_cut_off_in_the_middle_is_seen_by_itself_and_by_the_next(export, keys):
+    file = export / "00000002.json"
+    file.write_bytes(file.read_bytes()[:100])
+    assert texts(verify_export(export, keys, verify_signature, head=None)) == [
+        "record 2: it is not a record",
+        "record 3: it does not follow the record before it",
+    ]
+
+
+def test_a_damaged_head_beside_the_records_is_seen(export, keys):
+    (export / HEAD).write_text("{")
+    (seen,) = texts(verify_export(export, keys, verify_signature, head=None))
+    assert seen.startswith("cut off or replaced")
+
+
+@pytest.mark.parametrize("lacks", ["nothing", "folder"])
+def test_what_is_not_there_is_not_judged(export, keys, lacks):
+    path = export / "00000009.json" if lacks == "nothing" else export / "none" / "1.json"
+    with pytest.raises(InputError):
+        verify_file(path, keys, verify_signature)
+    with pytest.raises(InputError):
+        verify_export(export / "none", keys, verify_signature, head=None)
 
 
 @pytest.mark.parametrize("content", [b"", b"no pem"])
