@@ -6,7 +6,7 @@ from provisioner.ports.clock import Clock
 from provisioner.ports.journal import Call
 from provisioner.servers.operation import Status
 from provisioner.store.codec import fill
-from provisioner.store.guards import YOUNG_S
+from provisioner.store.guards import YOUNG_FROM
 from provisioner.store.tables import CALL, OPERATION
 from provisioner.store.transactions import Transactions
 from provisioner.units import OperationId, ServerName, WallSeconds
@@ -68,9 +68,9 @@ class SqlCallJournal:
 
 def _delete_oldest(connection: sa.Connection, before: WallSeconds) -> int:
     """Some of them; young ones have a guard of their own."""
-    newest = connection.scalar(sa.select(CALL.c.at).order_by(CALL.c.number.desc()).limit(1))
-    if newest is None:
+    young = connection.scalar(sa.select(sa.literal_column(YOUNG_FROM)))
+    if young is None:
         return 0
     oldest = sa.select(CALL.c.number, CALL.c.at).order_by(CALL.c.number).limit(AT_ONCE).subquery()
-    old = sa.select(oldest.c.number).where(oldest.c.at < min(before, newest - YOUNG_S))
+    old = sa.select(oldest.c.number).where(oldest.c.at < min(before, young))
     return connection.execute(sa.delete(CALL).where(CALL.c.number.in_(old))).rowcount

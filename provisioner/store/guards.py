@@ -24,6 +24,12 @@ WITH_OWNER = (
 )
 """Where a server may be while an allocation of it lives."""
 YOUNG_S = 7 * 86400
+YOUNG_FROM = (
+    "min((SELECT x.at FROM call x ORDER BY x.number DESC LIMIT 1),"
+    f" CAST(strftime('%s', 'now') AS INTEGER)) - {YOUNG_S}"
+)
+"""Calls after this moment stay: of the newest one's last week, and of the clock's, so that a row
+from the future makes no other one old."""
 
 
 def allowed_moves() -> frozenset[tuple[State, State]]:
@@ -152,8 +158,18 @@ def _servers() -> Guards:
         "server_offered_after_proof",
         "UPDATE OF state ON server",
         "NEW.state = 'AVAILABLE' AND OLD.state IN ('CLEANING', 'RELEASING') AND NOT EXISTS"
-        " (SELECT 1 FROM evidence e WHERE e.hash = NEW.evidence AND e.epoch = OLD.epoch)",
+        " (SELECT 1 FROM evidence e WHERE e.hash = NEW.evidence AND e.epoch = OLD.epoch"
+        " AND e.server = NEW.name)",
         "server: offered only after a proven wipe",
+    )
+    yield _refuse(
+        "server_evidence_is_its_own",
+        "UPDATE OF evidence ON server",
+        # one that clears dirty is compared above
+        "NEW.dirty = OLD.dirty AND NEW.evidence IS NOT OLD.evidence"
+        " AND NEW.evidence IS NOT NULL AND NOT EXISTS"
+        " (SELECT 1 FROM evidence e WHERE e.hash = NEW.evidence AND e.server = NEW.name)",
+        "server: this evidence is of another one",
     )
     yield _refuse(
         "server_owned",
@@ -225,6 +241,7 @@ def _allocations() -> Guards:
         "allocation: what was powered on was powered on",
     )
     yield _stay("allocation")
+    yield _append("tombstone", "site instance")
     yield _stay("tombstone")
     yield _keep("tombstone", "site instance at")
 
@@ -355,10 +372,7 @@ def _once() -> Guards:
     yield _keep("image", "name root image_bytes data_bytes block_bytes logical_sector_bytes")
     yield _stay("audit")
     # what is old may go (retention), and nothing that is young
-    newest = "(SELECT x.at FROM call x ORDER BY x.number DESC LIMIT 1)"
-    yield _refuse(
-        "call_stays", "DELETE ON call", f"OLD.at > {newest} - {YOUNG_S}", "call: rows stay"
-    )
+    yield _refuse("call_stays", "DELETE ON call", f"OLD.at > {YOUNG_FROM}", "call: rows stay")
     for table in ("audit", "call"):
         yield _refuse(f"{table}_unchanged", f"UPDATE ON {table}", "true", f"{table}: rows stay")
 

@@ -98,6 +98,8 @@ def test_a_deleted_instance_gets_no_server(sql, database, releasing, request_one
     assert "deleted" in sql.refused(allocation("x", request_one.key.instance, "s2"))
     assert "rows stay" in sql.refused("DELETE FROM tombstone")
     assert "written once" in sql.refused("UPDATE tombstone SET instance = 'y'")
+    later = "SELECT site, instance, at + 1 FROM tombstone"
+    assert "rows stay" in sql.refused(f"INSERT OR REPLACE INTO tombstone {later}")
 
 
 def test_an_allocated_server_goes_nowhere_else(sql, active):
@@ -218,6 +220,9 @@ def test_dirty_is_not_cleared_with_another_servers_evidence(sql, database, relea
     identifier = database.evidence.append_and_clean(record.id, {})
     assert "only with wipe evidence" in sql.refused(
         f"UPDATE server SET dirty = 0, evidence = '{identifier}' WHERE name = 's1'"
+    )
+    assert "of another one" in sql.refused(
+        f"UPDATE server SET evidence = '{identifier}' WHERE name = 's1'"
     )
 
 
@@ -357,6 +362,16 @@ def test_an_image_name_stands_for_the_same_bytes_for_ever(sql, database):
     assert "written once" in sql.refused("UPDATE image SET root = 'bb'")
     other = "VALUES ('tiny', 'bb', 1, 1, 1, 512, 'raw', 1, '/x')"
     assert "rows stay" in sql.refused(f"INSERT OR REPLACE INTO image {other}")
+
+
+def test_a_call_from_the_future_makes_no_other_one_old(sql, database):
+    row = "INSERT INTO call (at, server, door, text, outcome) VALUES ({at}, 's1', 'x', 'y', 'ok')"
+    sql(row.format(at="strftime('%s', 'now') - 6 * 86400"))
+    sql(row.format(at="strftime('%s', 'now') - 8 * 86400"))
+    sql(row.format(at="1e12"))
+    sql("DELETE FROM call WHERE at < strftime('%s', 'now') - 7.5 * 86400")
+    assert "rows stay" in sql.refused("DELETE FROM call WHERE at < strftime('%s', 'now')")
+    assert database.calls.forget(WallSeconds(1e11)) == 0
 
 
 def test_audit_and_calls_are_append_only(sql, database):

@@ -153,6 +153,7 @@ DAY_S = 86400.0
 
 
 def test_old_calls_go_and_young_ones_stay_whoever_asks(database, clock):
+    clock.step_wall(-1e9)  # the machine's own clock counts too, and is not the test's
     for _ in range(2 * AT_ONCE + 5):
         database.calls.call(S1, "controller", "read power", "ok")
     clock.advance(50 * DAY_S)
