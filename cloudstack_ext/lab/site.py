@@ -193,7 +193,10 @@ class LabSite:
         self.command("image", "import", str(raw), "--name", name)
 
     def pool(self, images: Mapping[str, str]) -> None:
-        """The one pool, with its map of image names."""
+        """The one pool; where it has these names of images, what somebody set in it stays."""
+        there = {each["name"]: each["images"] for each in self.ask("pool", "list")["pools"]}
+        if POOL in there and images.items() <= there[POOL].items():
+            return
         words = [word for name, image in images.items() for word in ("--image", f"{name}={image}")]
         self.command("pool", "put", POOL, *words)
 
