@@ -54,7 +54,7 @@ TABLE: tuple[Row, ...] = (
     ),
     Row(
         situation="allocation ended, released or failed after a success answer: "
-        "off was confirmed once for this tenant (also while the wipe boots the server)",
+        "off was confirmed once since it ended (also while the wipe boots the server)",
         holds=lambda view: (
             view.phase is Phase.ENDED
             and view.off_confirmed
@@ -114,7 +114,7 @@ TABLE: tuple[Row, ...] = (
         alarm=True,
     ),
     Row(
-        situation="active, wanted off, confirmed off",
+        situation="active, wanted off, off confirmed by as many readings over as long a time",
         holds=lambda view: _active(view, Power.OFF) and view.off_confirmed,
         says=PowerState.OFF,
     ),

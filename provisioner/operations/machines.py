@@ -26,6 +26,7 @@ from provisioner.operations.failures import FailureMemory
 from provisioner.operations.observing import Observer
 from provisioner.operations.pool_images import image_of
 from provisioner.operations.power_steps import FENCE, fence_text
+from provisioner.operations.quarantine import QUARANTINE
 from provisioner.operations.release import RELEASE
 from provisioner.operations.steps import new_operation
 from provisioner.operations.tenant_power import TenantPower, known, mark, not_quarantined, said
@@ -163,17 +164,22 @@ class BareMetal:
             return Answer(text="no server to give back")
         open_now = await self._operation(operation.id)
         if open_now is None:
-            return Answer(text=await self._without_release(ended.server))
+            return Answer(text=await self._without_release(ended.server, who))
         learned(server=open_now.server, operation=open_now.id, epoch=open_now.epoch)
         answer_by = MonotonicSeconds(min(until, began + RELEASE_ANSWER_S))
         await self.bell.wait(operation.id, FENCE, until=answer_by)
         arrived = await stored(self.records.effects.arrivals)
         return Answer(text=fence_text(operation.id, arrived))
 
-    async def _without_release(self, name: ServerName) -> str:
-        """What a `delete` says that opened no release."""
+    async def _without_release(self, name: ServerName, who: str) -> str:
+        """What a `delete` says that opened no release.
+
+        One more quarantine sees the server off, now that nobody has it: `status` rests on that.
+        """
         server = await stored(self.records.servers.server, name)
         if server.state is State.QUARANTINED:
+            again, now = new_operation(QUARANTINE, who), self.clock.wall()
+            await stored(partial(self.records.operations.open, name, again, now=now))
             return "its server is in quarantine and stays there, not wiped, until somebody looks"
         return "the server was given back"
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from cloudstack_ext.power_view import PowerState, power_state
 from provisioner.errors import RackwrightError
 from provisioner.operations.quarantine import QUARANTINE
 from provisioner.ports.controllers import PowerAct
@@ -147,8 +148,18 @@ def test_delete_of_a_quarantined_instance_leaves_it_quarantined_and_dirty(active
     text = "its server is in quarantine and stays there, not wiped, until somebody looks"
     assert outcome(active, "delete") == text
     assert active.allocation().phase is Phase.ENDED
+    active.walk()
     assert (active.state(), active.server().dirty) == (State.QUARANTINED, True)
-    assert active.open_now() is None
+    assert active.history()[-1] == ("quarantine", Status.DONE)
+
+
+def test_an_instance_deleted_in_quarantine_is_off_as_soon_as_that_was_seen(active):
+    quarantined(active)
+    active.do(ask(active, "delete"))
+    view = lambda: active.do(active.bare_metal.observe(REQUEST.key))  # noqa: E731
+    assert power_state(view()) is PowerState.UNKNOWN
+    active.walk()
+    assert power_state(view()) is PowerState.OFF
 
 
 def test_delete_while_a_quarantine_runs_lets_it_go_on(active):
