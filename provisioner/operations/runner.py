@@ -109,6 +109,18 @@ class Runner:
         return FAILED
 
     async def _fail(self, operation: OperationId, name: str, failure: Exception) -> None:
+        record = await stored(self.doors.records.operations.operation, operation)
+        if record.status is not Status.OPEN:
+            # an alarm or a person was quicker: what the step says of it is not why it ended
+            log.warning(
+                "step %s was ended: %s",
+                name,
+                record.brief or record.status,
+                extra={"code": record.code},
+            )
+            await self._note_failed(operation, name)
+            await self._leave(operation)
+            return
         if not isinstance(failure, RackwrightError):
             outcome = cannot_tell(name, _in_words(failure))
         elif failure.code in GONE:

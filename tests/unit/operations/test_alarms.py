@@ -27,6 +27,21 @@ def test_an_alarm_closes_the_deployment_and_quarantines_the_server(world):
     assert world.agents["s1"].done == []
 
 
+def test_the_log_says_of_an_alarm_what_the_operation_says(world, caplog):
+    """The step that waited for the agent knows of none; that is not why it ended."""
+    world.agents["s1"].silent_from = "hello"
+    operation = world.ask_for_deployment()
+    world.until(lambda: "on-to-network-for-tenant" in world.results(operation))
+    world.pass_time(15.0)
+    world.alarms.ring(operation, ALARM)
+    world.until(lambda: world.power_of() is Power.OFF)
+    assert world.operation(operation).code is ErrorCode.BOOT_TOKEN_TAKEN
+    said = [each for each in caplog.records if getattr(each, "code", None)]
+    assert {each.code for each in said} == {ErrorCode.BOOT_TOKEN_TAKEN}
+    assert "step agent-called-in was ended: the boot's token was asked for" in caplog.text
+    assert "AGENT_SILENT" not in caplog.text
+
+
 def test_an_alarm_in_the_middle_of_an_order_ends_the_wait_for_it(world):
     world.agents["s1"].takes_s = 100.0
     operation = world.ask_for_deployment()
