@@ -131,9 +131,15 @@ def _record(session: Session, how: How, asked: str, done: Mapping[str, Any]) -> 
     read = state["server"]
     reached = Reached(
         asked=asked,
-        done=done,
+        done=_without_calls(done),
         checked=f"{server} is {read['state']}, power {read['power']['power']}",
         state=state,
         repeat=repeat,
     )
     write_record(how.evidence, session, reached)
+
+
+def _without_calls(done: Mapping[str, Any]) -> dict[str, Any]:
+    """Only a plan knows calls beforehand: none beside a step that is done would be untrue."""
+    steps = [{key: step[key] for key in step if key != "calls"} for step in done["steps"]]
+    return {**done, "steps": steps}

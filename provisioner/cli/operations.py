@@ -8,6 +8,7 @@ from urllib.parse import quote
 import click
 
 from provisioner.cli.changes import How, change, changes
+from provisioner.cli.follow import OPEN
 from provisioner.cli.follow import follow as follow_operation
 from provisioner.cli.names import Identifier, Name
 from provisioner.cli.options import option
@@ -118,10 +119,13 @@ def _path(identifier: str) -> str:
 
 
 def _word(each: Mapping[str, Any]) -> str:
+    """What it does now, or why it ended as it did: what it did last is in its stages."""
     if each["code"]:
         return f"{each['code']}: {each['brief']}"
+    if each["status"] != OPEN:
+        return str(each["brief"])
     done, total = each["progress_bytes"]
-    share = f" {amount(done)} of {amount(total)}" if total and each["status"] == "open" else ""
+    share = f" {amount(done)} of {amount(total)}" if total else ""
     return f"{each['note']}{share}".strip()
 
 

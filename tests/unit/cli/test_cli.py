@@ -612,6 +612,8 @@ def test_a_change_leaves_a_record_of_asked_done_checked_and_reached(rig):
     assert record["signed"] is False
     assert record["asked"] == "inspect server bios1"
     assert record["done"]["text"] == "inspect of bios1 began" or record["done"]["operation"]
+    # what was called is in the journal; an empty list would say that nothing was
+    assert record["done"]["steps"] == [{"name": "off"}, {"name": "wipe"}]
     assert record["checked"] == "bios1 is ENROLLED, power unknown"
     assert record["state"]["operation"]["stages"]
     assert record["repeat"] == ["rackwright", "server", "show", "bios1", "--output", "json"]
@@ -718,6 +720,29 @@ def test_operations_are_listed_shown_and_bundled(rig):
     assert (done.exit_code, bundle.read_bytes()) == (0, b"\x1f\x8bbundle")
     shown = rig.json("operation", "show", identifier)["operation"]
     assert [stage["name"] for stage in shown["stages"]] == ["off", "wipe"]
+
+
+@pytest.mark.parametrize(
+    ("ended", "what"),
+    [
+        ({"status": "open"}, "writing 1.0 KiB of 4.0 KiB"),
+        ({"status": "open", "progress_bytes": [0, 0]}, "writing"),
+        ({"status": "done"}, ""),
+        ({"status": "cancelled", "brief": "possibly on"}, "possibly on"),
+        ({"status": "failed", "code": "SEED", "brief": "no disk"}, "SEED: no disk"),
+    ],
+)
+def test_what_an_operation_did_last_is_not_said_of_one_that_has_ended(
+    rig, monkeypatch, ended, what
+):
+    rig.begin()
+    (row,) = rig.json("operation", "list")["operations"]
+    row |= {"note": "writing", "progress_bytes": [1024, 4096], "code": "", "brief": ""} | ended
+    monkeypatch.setattr(rig.door, "ask", lambda *_given: {"operations": [row]})
+    told = rig.run("operation", "list").stdout
+    assert what in told
+    assert ("writing" in told) == ("writing" in what)
+    assert ("KiB" in told) == ("KiB" in what)
 
 
 def test_an_operation_is_followed_cancelled_and_retried(rig):
