@@ -117,10 +117,13 @@ class Servers:
         if isinstance(act, Maintain | EndMaintenance):
             return await self._maintain(record, act, by, dry_run=dry_run)
         steps, text, parameters = _wanted(record, act)
-        next_move(record.state, steps.kind)  # refuses what leads nowhere
+        move = next_move(record.state, steps.kind)  # refuses what leads nowhere
         if isinstance(act, Provide):
             refuse_unknown_disks(record, steps, act.erase)
         if dry_run:
+            if move is None and await self._runs_already(name, steps):
+                text = f"{name}: {steps.name} runs already and would go on; nothing would be opened"
+                return Asked(text=text, server=name, dry_run=True)
             operation = replace(new_operation(steps, by.who()), parameters=parameters)
             return await self._rehearsed(record, operation, steps)
         self._not_held()
@@ -128,6 +131,11 @@ class Servers:
             self.ramdisk()
         await stored(self.audit.audit, by.who(), steps.name, name, _detail(parameters))
         return await self._open(record, steps, by, text, parameters)
+
+    async def _runs_already(self, name: ServerName, steps: StepList) -> bool:
+        every = self.records.operations.operations
+        running = await stored(partial(every, open_only=True, server=name))
+        return any(each.kind is steps.kind for each in running)
 
     async def _maintain(
         self, record: ServerRecord, act: Maintain | EndMaintenance, by: Operator, *, dry_run: bool

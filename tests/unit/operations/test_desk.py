@@ -187,6 +187,20 @@ def test_provide_begins_with_what_was_never_done(world, servers):
     assert (opened.steps_name, opened.parameters) == ("verify/1", {"erase": ["S1"]})
 
 
+@pytest.mark.parametrize(
+    "act", [Inspect(), Quarantine(reason="smoke")], ids=lambda each: str(each)[:9]
+)
+def test_a_dry_run_says_what_runs_already(world, servers, act):
+    first = world.do(servers.act("s1", act, ANN, dry_run=False))
+    planned = world.do(servers.act("s1", act, ANN, dry_run=True))
+    assert "runs already and would go on" in planned.text
+    assert (planned.steps, planned.operation) == ((), None)
+    assert world.do(servers.act("s1", act, ANN, dry_run=False)).operation == first.operation
+    world.walk()
+    if isinstance(act, Quarantine):  # nothing runs: one more would be opened
+        assert "would be opened" in world.do(servers.act("s1", act, ANN, dry_run=True)).text
+
+
 @pytest.mark.parametrize("dry_run", [True, False])
 def test_a_disk_that_the_baseline_lacks_is_refused_before_power(world, servers, dry_run):
     serial = world.server().baseline.disks[0].serial
