@@ -176,11 +176,17 @@ class _Reader:
         if kind is float and type(value) is int:
             return float(value)
         if type(value) is not kind:
-            return self._bad(path, f"{_NAMES[kind]} is expected")
+            return self._bad(path, f"{NAMES[kind]} is expected")
         return value
 
 
-_NAMES: Final = {str: "a text", int: "a whole number", float: "a number", bool: "true or false"}
+NAMES: Final[Mapping[type, str]] = {
+    str: "a text",
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+}
+"""What people call a kind of value."""
 
 
 def _plain_kind(kind: Any) -> tuple[Any, tuple[Check, ...]]:  # noqa: ANN401

@@ -96,7 +96,7 @@ def read_secret(path: Path) -> "Secret":
     """The first line of a file that nobody else may read.
 
     Raises:
-        InputError: FILE_UNREADABLE: not there, or group or others may read it.
+        InputError: FILE_UNREADABLE: not there, group or others may read it, or nothing is in it.
     """
     from provisioner.secret import Secret
 
@@ -106,7 +106,10 @@ def read_secret(path: Path) -> "Secret":
                 f"{path}: others may read or change it; chmod 600 {path}, and take a new password"
             )
             raise InputError(ErrorCode.FILE_UNREADABLE, text)
-        return Secret.of_line(_text(path, file.read()))
+        secret = Secret.of_line(_text(path, file.read()))
+    if not secret.reveal():
+        raise InputError(ErrorCode.FILE_UNREADABLE, f"{path}: its first line is empty")
+    return secret
 
 
 def _text(path: Path, content: bytes) -> str:

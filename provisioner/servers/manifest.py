@@ -197,9 +197,19 @@ def yaml_tree(text: str, *, code: ErrorCode, source: str) -> object:
         raise InputError(code, f"{source}: larger than {MOST_BYTES} bytes")
     try:
         return yaml.load(text, Loader=_PlainLoader)  # noqa: S506 a safe loader, narrowed
-    except (yaml.YAMLError, RecursionError) as error:
-        line = re.sub(r"\s+", " ", str(error)) or "nested too deeply"
-        raise InputError(code, f"{source}: {line}") from error
+    except RecursionError as error:
+        raise InputError(code, f"{source}: nested too deeply") from error
+    except yaml.YAMLError as error:
+        raise InputError(code, f"{source}: {_told(error)}") from error
+
+
+def _told(error: yaml.YAMLError) -> str:
+    """With the line, and without the library's own name for a text that has none."""
+    if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
+        mark = error.problem_mark
+        text = ", ".join(each for each in (error.context, error.problem) if each)
+        return f"line {mark.line + 1}, column {mark.column + 1}: {text}"
+    return re.sub(r"\s+", " ", str(error).replace('"<unicode string>", ', ""))
 
 
 def manifest_of(tree: object, *, source: str) -> Manifest:

@@ -1,7 +1,7 @@
 """The OpenAPI document of a table of routes."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from provisioner.service.replies import ERROR_SCHEMA
@@ -12,7 +12,7 @@ API_VERSION: Final = "1.0.0"
 ERRORS: Final = {
     "400": "The request itself is wrong, or no HTTP/1.1.",
     "403": "Not known, or not in this role.",
-    "404": "There is no such object, or no such route.",
+    "404": "There is no such object.",
     "409": "The object's state, or somebody else, does not allow it.",
     "413": "The body is too large.",
     "500": "A person must look: at the machine, the installation, or the service's log.",
@@ -31,7 +31,9 @@ def document(routes: Sequence[Route]) -> dict[str, Any]:
         "info": {
             "title": "Rackwright",
             "version": API_VERSION,
-            "description": "For operators. Times are seconds since 1970, sizes bytes.",
+            "description": "For operators. Times are seconds since 1970, sizes bytes. A path that "
+            "is not here is answered with 404, a method that is not with 405, both by the error "
+            "model.",
         },
         "paths": paths,
         "components": {
@@ -69,8 +71,22 @@ def _responses(route: Route, parts: dict[str, Any]) -> dict[str, Any]:
     error = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
     return {
         "200": {"description": route.summary, "content": {media: {"schema": good}}},
-        **{status: {"description": text, "content": error} for status, text in ERRORS.items()},
+        **{status: {"description": ERRORS[status], "content": error} for status in _errors(route)},
     }
+
+
+def _errors(route: Route) -> Iterator[str]:
+    """Statuses that this route can answer with."""
+    yield "400"
+    if route.role is not None:
+        yield "403"
+    if "{" in route.path or route.query or route.takes is not None:  # each may name an object
+        yield "404"
+    if route.method != "GET":
+        yield "409"
+    if route.takes is not None:
+        yield "413"
+    yield from ("500", "503")
 
 
 def _path_parameter(name: str) -> dict[str, Any]:

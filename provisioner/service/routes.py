@@ -18,7 +18,7 @@ from provisioner.operations.desk import Operator
 from provisioner.service.body import read_json
 from provisioner.service.identity import Identify
 from provisioner.store.codec import plain
-from provisioner.strict import read
+from provisioner.strict import NAMES, read
 
 MOST_BYTES: Final = 1024 * 1024
 MOST_ROWS: Final = 10_000
@@ -57,7 +57,7 @@ class Parameter:
         """In words."""
         if issubclass(self.kind, Enum):
             return f"one of {', '.join(each.value for each in self.kind)}"
-        return self.kind.__name__
+        return NAMES[self.kind]
 
 
 DRY_RUN: Final = Parameter(kind=bool, text="Answer what would be done; write and call nothing.")

@@ -489,6 +489,13 @@ def test_a_password_that_others_may_read_is_refused(rig, mode):
     assert rig.desk.asked == []
 
 
+def test_a_password_file_that_is_empty_is_said_to_be(rig):
+    path = write_manifest(rig, MANIFEST.replace("bios1", "bios2"))
+    (rig.folder / "secret").write_text("\nhunter2\n")
+    line = failed(rig.run("server", "enrol", path), ErrorCode.FILE_UNREADABLE, 64)
+    assert line.endswith("secret: its first line is empty\n")
+
+
 def test_a_password_without_a_file_is_asked_for_and_not_shown(rig):
     path = write_manifest(
         rig, MANIFEST.replace("bios1", "b2").replace(", password_file: secret", "")

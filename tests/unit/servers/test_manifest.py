@@ -72,9 +72,11 @@ def test_the_password_file_stays_on_the_operators_machine():
         (changed("firmware: bios", 'firmware: bios\n    kernel_arguments: "a\\nb"'), "kernel_arg"),
         (changed("52:54:00:AA:00:01", "52:54:00:AA:00"), "servers[0].nics[0].mac: a MAC"),
         ("version: 1\nservers: []\n", "servers: at least one is expected"),
-        ("version: 1\nversion: 1\nservers: []\n", "version stands twice"),
+        ("version: 1\nversion: 1\nservers: []\n", "version stands twice in line 1, column 1"),
         ("version: 1\nservers: &a [*a]\n", "aliases are not allowed"),
-        ("[" * 5000, "recursion"),
+        ("[" * 5000, ": nested too deeply"),
+        ("a: [", "line 1, column 5: while parsing a flow node, expected"),
+        ("a: *b", ": aliases are not allowed"),
         ("- 1", "document: a table is expected"),
         ("", "document: a table is expected"),
         ("a: !!python/object/apply:os.system [true]", "could not determine a constructor"),
@@ -82,6 +84,7 @@ def test_the_password_file_stays_on_the_operators_machine():
 )
 def test_what_is_wrong_is_named(text, problem):
     assert problem in problems(text)
+    assert "<unicode" not in problems(text)
 
 
 def test_what_belongs_to_one_server_is_not_shared():

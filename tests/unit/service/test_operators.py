@@ -426,10 +426,43 @@ def test_every_route_describes_its_errors(service):
     document = service.ask("GET", "/v1/openapi.json").json()
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
-            for status in ("400", "403", "404", "409", "500", "503"):
+            errors = set(operation["responses"]) - {"200"}
+            assert {"400", "500", "503"} <= errors
+            for status in errors:
                 content = operation["responses"][status]["content"]["application/json"]
                 assert content["schema"] == {"$ref": "#/components/schemas/Error"}, (path, method)
             assert operation["summary"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "beside"),
+    [
+        ("get", "/v1/servers/{name}", {"403", "404"}),
+        ("get", "/v1/calls", {"403", "404"}),
+        ("get", "/v1/pools", {"403"}),
+        ("get", "/v1/openapi.json", {"403"}),
+        ("post", "/v1/servers", {"403", "404", "409", "413"}),
+        ("delete", "/v1/images/{name}", {"403", "404", "409"}),
+    ],
+)
+def test_a_route_describes_only_statuses_that_it_can_answer_with(service, method, path, beside):
+    document = service.ask("GET", "/v1/openapi.json").json()
+    found = set(document["paths"][path][method]["responses"])
+    assert found == {"200", "400", "500", "503"} | beside
+
+
+def test_the_document_says_what_a_method_that_is_not_here_gets(service):
+    reply = service.ask("POST", "/v1/openapi.json")
+    assert (reply.status, code_of(reply)) == (405, "ROUTE_UNKNOWN")
+    assert "405" in service.ask("GET", "/v1/openapi.json").json()["info"]["description"]
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"), [("since=x", "a number"), ("most=1.5", "a whole number")]
+)
+def test_a_query_is_refused_in_words_that_are_not_pythons(service, query, expected):
+    error = service.ask("GET", f"/v1/calls?{query}").json()["error"]
+    assert error["brief"] == f"query: {query.partition('=')[0]}: {expected} is expected"
 
 
 def test_every_reference_of_the_document_leads_somewhere(service):
