@@ -140,8 +140,9 @@ class Servers:
     async def _maintain(
         self, record: ServerRecord, act: Maintain | EndMaintenance, by: Operator, *, dry_run: bool
     ) -> Asked:
-        maintenance, text = None, "may be handed out again"
+        maintenance, text, why = None, "may be handed out again", "ended"
         if isinstance(act, Maintain):
+            why = f"reason: {act.reason}"
             now = self.clock.wall()
             maintenance = Maintenance(reason=act.reason, by=by.who(), since=now)
             text = "is not handed out until its maintenance ends"
@@ -149,7 +150,7 @@ class Servers:
             self._not_held()
             change = partial(self.records.servers.change, record.name, maintenance=maintenance)
             await stored(change)
-            await stored(self.audit.audit, by.who(), "maintenance", record.name, text)
+            await stored(self.audit.audit, by.who(), "maintenance", record.name, why)
         return Asked(text=f"{record.name} {text}", server=record.name, dry_run=dry_run)
 
     async def _open(

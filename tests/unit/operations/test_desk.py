@@ -236,6 +236,8 @@ def test_a_server_in_maintenance_is_not_handed_out_until_it_ends(world, servers)
     assert world.do(world.bare_metal.reserve(REQUEST)).server == "s2"
     world.do(servers.act("s1", EndMaintenance(), ANN, dry_run=False))
     assert world.server().maintenance is None
+    said = [(each.act, each.detail) for each in world.database.audit.entries(server="s1")[:2]]
+    assert said == [("maintenance", "ended"), ("maintenance", "reason: fans")]
 
 
 def test_a_server_that_is_not_there_is_named(world, servers):
