@@ -228,6 +228,7 @@ def _desk(parts: Parts, engine: Engine) -> Desk:
             ramdisk=parts.site.ramdisk,
             held=parts.held,
             by_hand=parts.settings.ports.adapter is PortAdapter.MANUAL,
+            sites=sites,
         ),
         operations=desk_records.Operations(
             records=records,

@@ -46,6 +46,7 @@ CATALOGUE: Mapping[ErrorCode, tuple[str, str]] = MappingProxyType(
         E.INSTANCE_BUSY: ("The instance is being reserved or installed.", "Ask again."),
         E.NO_CAPACITY: ("No server of the pool is free and fit.", "`rackwright server list --pool POOL`; enrol or release servers."),
         E.SERVER_UNKNOWN: ("There is no server of this name.", "`rackwright server list`."),
+        E.SITE_UNKNOWN: ("The service answers no CloudStack of this name.", "[extension] sites in the configuration names them."),
         E.SERVER_EXISTS: ("Name, controller address, system uuid or MAC belongs to a server already.", "`rackwright server list`; retire the old one first."),
         E.STATE_CONFLICT: ("The server's state does not allow this.", "docs/states.md tells what leads where."),
         E.OPERATION_UNKNOWN: ("There is no operation of this id.", "`rackwright operation list`."),

@@ -43,6 +43,16 @@ class Name(_Checked):
         return InputError(ErrorCode.NAME_INVALID, f"{text} is no name ({NAME.pattern})")
 
 
+class Instance(_Checked):
+    """An instance's uuid, in capitals or not; else USAGE."""
+
+    name, pattern = "uuid", re.compile(f"(?i:{IDENTIFIER.pattern})")
+
+    def refused(self, text: str) -> InputError:
+        """Where CloudStack shows it, it has this form."""
+        return InputError(ErrorCode.USAGE, f"{text} is no instance's uuid")
+
+
 class Identifier(_Checked):
     """An operation's; else OPERATION_UNKNOWN."""
 

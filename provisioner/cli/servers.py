@@ -9,7 +9,7 @@ import click
 from provisioner.cli.changes import How, change, changes
 from provisioner.cli.enrolment import enrol
 from provisioner.cli.moments import SINCE
-from provisioner.cli.names import Name
+from provisioner.cli.names import Instance, Name
 from provisioner.cli.options import option
 from provisioner.cli.output import (
     JSON,
@@ -131,6 +131,21 @@ def inspect(session: Session, name: str, how: How) -> None:
 def provide(session: Session, name: str, erase: tuple[str, ...], how: How) -> None:
     """Wipe a server and offer it."""
     _act(session, how, name, "provide", {"erase": list(erase)})
+
+
+@server.command()
+@NAME
+@option("--instance", type=Instance(), required=True, metavar="UUID", help="In CloudStack.")
+@option("--site", type=Name(), required=True, help="Which CloudStack, as the service knows it.")
+@changes
+@click.pass_obj
+def adopt(session: Session, name: str, instance: str, site: str, how: How) -> None:
+    """Give a server that runs to an instance of CloudStack, as it is.
+
+    The server was found switched on when it was enrolled; the instance was deployed with
+    startvm=false, and its first start is a start. Neither power nor disk nor port is touched.
+    """
+    _act(session, how, name, "adopt", {"site": site, "instance": instance.lower()})
 
 
 @server.command()

@@ -19,7 +19,14 @@ from provisioner.servers.manifest import ServerEntry
 from provisioner.servers.model import Pool, ServerRecord
 from provisioner.servers.operation import OperationRecord
 from provisioner.servers.turns import Turn
-from provisioner.units import ImageName, OperationId, ServerName, SiteName, WallSeconds
+from provisioner.units import (
+    ImageName,
+    InstanceId,
+    OperationId,
+    ServerName,
+    SiteName,
+    WallSeconds,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,8 +108,24 @@ class Rebaseline:
     erase: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Adopt:
+    """Bind it, running, to an instance that CloudStack made without starting it."""
+
+    site: SiteName
+    instance: InstanceId
+
+
 ServerAct = (
-    Rebaseline | Verify | Inspect | Provide | Maintain | EndMaintenance | Quarantine | Retire
+    Verify
+    | Adopt
+    | Inspect
+    | Rebaseline
+    | Provide
+    | Maintain
+    | EndMaintenance
+    | Quarantine
+    | Retire
 )
 
 

@@ -6,6 +6,7 @@ from functools import partial
 
 from provisioner.errors import ConflictError, ErrorCode, InputError
 from provisioner.operations.desk import (
+    Adopt,
     Asked,
     EndMaintenance,
     Inspect,
@@ -31,12 +32,14 @@ from provisioner.operations.steps import StepList, new_operation
 from provisioner.ports.clock import Clock
 from provisioner.ports.journal import Audit
 from provisioner.secret import Secret
+from provisioner.servers.adoption import refuse_adoption
+from provisioner.servers.allocation import InstanceKey
 from provisioner.servers.manifest import ServerEntry
 from provisioner.servers.model import MacRole, Maintenance, ServerRecord, State
 from provisioner.servers.operation import NewOperation
 from provisioner.servers.states import Intent, next_move
 from provisioner.store.waiting import stored
-from provisioner.units import ServerName
+from provisioner.units import ServerName, SiteName
 
 BOOTS_AGENT = frozenset({Intent.INSPECT, Intent.REBASELINE, Intent.CLEAN})
 
@@ -50,6 +53,7 @@ class Servers:
         ramdisk: Raises RAMDISK_MISSING; asked before a server is touched that must boot it.
         held: Why nothing may change now (invariant 16), "" otherwise.
         by_hand: Nobody moves the switch ports, so no card can serve both networks.
+        sites: Those that the service answers.
     """
 
     records: Records
@@ -59,6 +63,7 @@ class Servers:
     ramdisk: Callable[[], object]
     held: str = ""
     by_hand: bool = False
+    sites: frozenset[SiteName] = frozenset()
 
     async def servers(self) -> tuple[ServerRecord, ...]:
         """All, by name."""
@@ -116,6 +121,8 @@ class Servers:
         record = await self.server(name)
         if isinstance(act, Maintain | EndMaintenance):
             return await self._maintain(record, act, by, dry_run=dry_run)
+        if isinstance(act, Adopt):
+            return await self._adopt(record, act, by, dry_run=dry_run)
         steps, text, parameters = _wanted(record, act)
         move = next_move(record.state, steps.kind)  # refuses what leads nowhere
         if isinstance(act, Provide):
@@ -152,6 +159,44 @@ class Servers:
             await stored(change)
             await stored(self.audit.audit, by.who(), "maintenance", record.name, why)
         return Asked(text=f"{record.name} {text}", server=record.name, dry_run=dry_run)
+
+    async def _adopt(
+        self, record: ServerRecord, act: Adopt, by: Operator, *, dry_run: bool
+    ) -> Asked:
+        """At once, and without a call: whoever runs there runs on."""
+        if act.site not in self.sites:
+            known = ", ".join(sorted(self.sites)) or "none"
+            text = f"there is no site {act.site}; [extension] sites has {known}"
+            raise InputError(ErrorCode.SITE_UNKNOWN, text)
+        key = InstanceKey(site=act.site, instance=act.instance)
+        if dry_run:
+            await self._could_adopt(record, key)
+        else:
+            self._not_held()
+            now = self.clock.wall()
+            adopt = partial(self.records.allocations.adopt, key, record.name, by.who(), now=now)
+            await stored(adopt)
+            await stored(
+                self.audit.audit, by.who(), "adopt", record.name, f"instance: {_named(key)}"
+            )
+        return Asked(
+            text=f"{record.name} is given to instance {_named(key)} as it runs; nothing is called",
+            server=record.name,
+            dry_run=dry_run,
+        )
+
+    async def _could_adopt(self, record: ServerRecord, key: InstanceKey) -> None:
+        """Raises what the adoption would raise now."""
+        records = self.records
+        running = partial(records.operations.operations, open_only=True, server=record.name)
+        living = await stored(records.allocations.living)
+        refuse_adoption(
+            record,
+            key,
+            busy=bool(await stored(running)),
+            has=next((each.server for each in living if each.key == key), None),
+            deleted=await stored(records.allocations.is_deleted, key),
+        )
 
     async def _open(
         self,
@@ -194,6 +239,10 @@ class Servers:
 
     def _not_held(self) -> None:
         refuse_held(self.held)
+
+
+def _named(key: InstanceKey) -> str:
+    return f"{key.site}/{key.instance}"
 
 
 def _detail(parameters: Mapping[str, object]) -> str:

@@ -24,9 +24,11 @@ LISTS = {PowerAct.ON: START, PowerAct.CYCLE: REBOOT}
 
 
 def said(request: InstanceRequest) -> dict[str, object]:
-    """What each verb of an instance may say anew: where it is seen, and whose it is."""
-    host = {} if request.host is None else {"host": request.host}
-    return host | ({"owner": request.owner, "truth": request.truth} if request.owner else {})
+    """What each verb of an instance may say anew: its name, where it is seen, and whose it is."""
+    # an adopted one has no name before
+    known: dict[str, object] = {"name": request.name} if request.name else {}
+    known |= {} if request.host is None else {"host": request.host}
+    return known | ({"owner": request.owner, "truth": request.truth} if request.owner else {})
 
 
 async def mark(records: Records, allocation: Allocation, **fields: object) -> None:

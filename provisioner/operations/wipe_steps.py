@@ -94,6 +94,11 @@ async def policy_of(work: Work) -> WipePolicy:
 
 async def _mark(work: Work) -> Mapping[str, Any]:
     """Read only: what each disk can do, and where the old owner's data lies."""
+    if work.server.baseline is None:
+        raise OperatorError(
+            ErrorCode.FACTS_DIFFER,
+            f"{work.server.name} has no baseline that its disks could be compared with",
+        )
     await _hidden_by_policy(work)
     references = tuple(DiskReference.of(disk) for disk in await media_of(work))
     given = MarkOrder(disks=references, key=secrets.token_hex(KEY_BYTES))

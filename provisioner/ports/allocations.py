@@ -86,6 +86,18 @@ class Allocations(Protocol):
         """
         ...
 
+    def adopt(
+        self, key: InstanceKey, server: ServerName, who: str, *, now: WallSeconds
+    ) -> Allocation:
+        """Bind a server that runs to an instance as it is, ACTIVE and dirty; no hardware.
+
+        What its caller wants of its power is not known before its first verb.
+
+        Raises:
+            ConflictError: STATE_CONFLICT, INSTANCE_DELETED, IN_USE.
+        """
+        ...
+
     def end_and_open(
         self,
         key: InstanceKey,

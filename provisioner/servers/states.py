@@ -20,6 +20,7 @@ class Intent(StrEnum):
     """What somebody wants of a server; the value is also the kind of the operation."""
 
     VERIFY = "verify"
+    ADOPT = "adopt"
     INSPECT = "inspect"
     REBASELINE = "rebaseline"
     CLEAN = "clean"
@@ -77,6 +78,7 @@ _QUARANTINE = _at_once(S.QUARANTINED)
 MOVES: Mapping[tuple[State, Intent], Move] = MappingProxyType(
     {
         (S.ENROLLED, Intent.VERIFY): _move(S.VERIFYING, S.INSPECTING, otherwise=S.ENROLLED),
+        (S.ENROLLED, Intent.ADOPT): _at_once(S.ACTIVE),
         (S.ENROLLED, Intent.INSPECT): _INSPECT,
         (S.VERIFYING, Intent.INSPECT): _INSPECT,
         (S.INSPECTING, Intent.CLEAN): _CLEAN,
@@ -107,6 +109,7 @@ MOVES: Mapping[tuple[State, Intent], Move] = MappingProxyType(
 SATISFIED: Mapping[Intent, frozenset[State]] = MappingProxyType(
     {
         Intent.VERIFY: frozenset({S.VERIFYING}),
+        Intent.ADOPT: frozenset(),
         Intent.INSPECT: frozenset({S.INSPECTING}),
         Intent.REBASELINE: frozenset(),
         Intent.CLEAN: frozenset({S.CLEANING}),

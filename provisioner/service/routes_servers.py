@@ -7,6 +7,7 @@ from typing import Annotated, Any, Final
 from provisioner.config import Role
 from provisioner.errors import ErrorCode
 from provisioner.operations.desk import (
+    Adopt,
     Asked,
     CatalogueDesk,
     EndMaintenance,
@@ -34,9 +35,10 @@ from provisioner.servers.model import Maintenance, PowerReading, ServerRecord, S
 from provisioner.service.routes import Asking, Parameter, Route
 from provisioner.service.routes_catalogue import Digest, named
 from provisioner.strict import matching
-from provisioner.units import Epoch, PoolName, ServerName
+from provisioner.units import Epoch, InstanceId, PoolName, ServerName, SiteName
 
 Reason = Annotated[str, matching(r"[^\x00-\x1f\x7f]{3,500}", "one line of 3 to 500 characters")]
+UUID: Final = r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 DiskSerial = Annotated[str, matching(r"[!-~ ]{1,128}", "a disk's serial")]
 
 
@@ -126,6 +128,14 @@ class BecauseOf:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AdoptionChoice:
+    """Whose it is: a site of the configuration, and the uuid of its instance."""
+
+    site: Annotated[str, matching(r"[a-z0-9][a-z0-9-]{0,62}", "a site's name")]
+    instance: Annotated[str, matching(UUID, "a uuid, in lower case")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RebaselineChoice:
     """What was repaired, in one line, and which disks may be erased although they carry data."""
 
@@ -161,6 +171,12 @@ _ACTS: Final = (
         summary="Wipe it and offer it.",
         act=lambda body: Provide(erase=body.erase),
         takes=ProvideChoice,
+    ),
+    _ActRoute(
+        word="adopt",
+        summary="Give it, as it runs, to an instance; nothing is called.",
+        act=lambda body: Adopt(site=SiteName(body.site), instance=InstanceId(body.instance)),
+        takes=AdoptionChoice,
     ),
     _ActRoute(
         word="rebaseline",

@@ -11,6 +11,7 @@ from provisioner.errors import (
     ErrorCode,
 )
 from provisioner.ports.allocations import HandOver, WhyUnfit, fits_always
+from provisioner.servers.adoption import refuse_adoption
 from provisioner.servers.allocation import (
     Allocation,
     Failure,
@@ -39,8 +40,8 @@ from provisioner.units import (
 MARKS = frozenset(
     {
         "wanted",
-        "host",
         "name",
+        "host",
         "owner",
         "networks",
         "reserved_until",
@@ -169,6 +170,29 @@ class SqlAllocations:
                 connection, self._hand_over, kept.server, operation, allocation=kept.id, now=now
             )
             return _change(connection, kept.id, {"operation": operation.id})
+
+    def adopt(
+        self, key: InstanceKey, server: ServerName, who: str, *, now: WallSeconds
+    ) -> Allocation:
+        """Dirty, then the instance's, then ACTIVE; one transaction, no hardware."""
+        with self._transactions.write(hands_out=True) as connection:
+            record, living = rows.server(connection, server), moves.living_of(connection, key)
+            refuse_adoption(
+                record,
+                key,
+                busy=rows.open_operation(connection, server) is not None,
+                has=living.server if living else None,
+                deleted=_is_buried(connection, key),
+            )
+            moves.move_server(connection, server, record.state, reason="", dirty=True)
+            request = InstanceRequest(key=key, name="", who=who, pool=record.pool)
+            kept = _begin(connection, request, server, Phase.ACTIVE, now=now)
+            during = MOVES[(State.ENROLLED, Intent.ADOPT)].during
+            moves.move_server(connection, server, during, reason="", found_on=False)
+            moves.raise_epoch(connection, server)
+            # installed by whoever ran it before; CloudStack has the instance, without a start
+            known = dict.fromkeys(("ever_powered", "first_boot_asked", "known_to_caller"), True)
+            return _change(connection, kept.id, known)
 
     def end_and_open(
         self,

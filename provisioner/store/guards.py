@@ -177,6 +177,12 @@ def _servers() -> Guards:
         f"NEW.state <> OLD.state AND NEW.state NOT IN ({_states(WITH_OWNER)}) AND {_OWNED}",
         "server: an allocation of it lives",
     )
+    yield _refuse(
+        "server_adopted_for_somebody",
+        "UPDATE OF state ON server",
+        f"NEW.state = 'ACTIVE' AND OLD.state = 'ENROLLED' AND NOT {_OWNED}",
+        "server: nobody adopts it",
+    )
     yield _also(
         "nic_follows_server",
         "UPDATE OF state ON server WHEN NEW.state <> OLD.state",
@@ -209,7 +215,8 @@ def _allocations() -> Guards:
         "allocation_of_a_kept_server",
         "INSERT ON allocation",
         f"NOT {_LIVES} OR NOT EXISTS (SELECT 1 FROM server s WHERE s.name = NEW.server"
-        " AND s.state IN ('RESERVED', 'DEPLOYING'))",
+        " AND (s.state IN ('RESERVED', 'DEPLOYING') OR s.state = 'ENROLLED' AND s.found_on"
+        " AND s.dirty AND s.identity IS NOT NULL AND NEW.phase = 'active'))",
         "allocation: its server is not kept for it",
     )
     yield _refuse(

@@ -10,6 +10,7 @@ from uuid import UUID
 
 from provisioner.errors import ConflictError, ErrorCode, InputError, RackwrightError
 from provisioner.operations.desk import (
+    Adopt,
     Asked,
     EndMaintenance,
     JournalCall,
@@ -38,6 +39,7 @@ from provisioner.servers.states import Ending, Intent
 from provisioner.servers.turns import Turn
 from provisioner.units import ImageName, OperationId, ServerName, SiteName, WallSeconds
 
+SITE = SiteName("lab")
 PLAN = (
     PlannedStep(
         name="off",
@@ -70,6 +72,7 @@ class MemoryDesk:
     journal: list[JournalCall] = field(default_factory=list)
     acts: list[AuditEntry] = field(default_factory=list)
     state: Readiness = field(default_factory=Readiness)
+    site: SiteName = SITE
     turns: list[Turn] = field(default_factory=list)
     asked: list[tuple[str, object, bool]] = field(default_factory=list)
     refuse: RackwrightError | None = None
@@ -137,6 +140,10 @@ class MemoryDesk:
         """Remember what was asked."""
         self._change(by, act, dry_run=dry_run)
         record = await self.server(name)
+        if isinstance(act, Adopt):
+            if act.site != self.site:
+                raise InputError(ErrorCode.SITE_UNKNOWN, f"there is no site {act.site}")
+            return Asked(text=f"{name} is given away", server=name, dry_run=dry_run)
         if isinstance(act, Maintain | EndMaintenance):
             if not dry_run:
                 self.kept[name] = replace(record, maintenance=self._maintenance(act, by))

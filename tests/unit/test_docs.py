@@ -65,7 +65,7 @@ def test_every_verb_of_dev_is_one(name):
 
 
 def test_commands_that_are_none_are_found():
-    assert _problem_of("server adopt gpu-17")
+    assert _problem_of("server levitate gpu-17")
     assert _problem_of("server show gpu-17 --colour red")
     assert _problem_of("init token alice emperor")
     assert not _problem_of("server show")

@@ -27,7 +27,7 @@ from provisioner.cli.service import ROLES
 from provisioner.cli.service_client import error_of
 from provisioner.config import OperatorUid, Role, load
 from provisioner.errors import ConflictError, ErrorCode, OperatorError
-from provisioner.operations.desk import JournalCall, Provide
+from provisioner.operations.desk import Adopt, JournalCall, Provide
 from provisioner.ports.catalogue import ImageRecord
 from provisioner.secret import Secret
 from provisioner.servers.manifest import parse_manifest
@@ -53,6 +53,7 @@ servers:
     nics: [{mac: "52:54:00:aa:00:01", roles: [provisioning, tenant], port: tap-bios1}]
     root_disk: {serial: D1}
 """
+INSTANCE = "aaaaaaaa-0000-4000-8000-000000000007"
 IMAGE = ImageRecord(
     name=ImageName("tiny"),
     root="ab" * 32,
@@ -222,6 +223,11 @@ def failed(done: Result, code: ErrorCode, status: int) -> str:
         ("server", "list", "--output", "xml"),
         ("--nothing",),
         ("server", "quarantine", "bios1"),
+        ("server", "rebaseline", "bios1"),
+        ("server", "adopt", "bios1"),
+        ("server", "adopt", "bios1", "--instance", INSTANCE),
+        ("server", "adopt", "bios1", "--site", "lab"),
+        ("server", "adopt", "bios1", "--site", "lab", "--instance", "i-2-7-VM"),
         ("server", "maintenance", "bios1"),
         ("server", "maintenance", "bios1", "--end", "--reason", "x"),
         ("server", "enrol"),
@@ -549,6 +555,8 @@ def test_one_server_is_enrolled_from_options(rig):
         ("inspect", "bios1"),
         ("provide", "bios1", "--erase", "D1"),
         ("quarantine", "bios1", "--reason", "smoke"),
+        ("rebaseline", "bios1", "--reason", "a disk", "--erase", "D1"),
+        ("adopt", "bios1", "--instance", INSTANCE, "--site", "lab"),
         ("retire", "bios1", "--reason", "old age"),
         ("maintenance", "bios1", "--reason", "fan"),
         ("maintenance", "bios1", "--end"),
@@ -562,6 +570,12 @@ def test_a_dry_run_shows_steps_and_calls_and_changes_nothing(rig, words):
     assert rig.desk.running == {}
     found = rig.json("server", *words, "--dry-run")
     assert (found["dry_run"], found["operation"]) == (True, None)
+
+
+def test_an_instance_may_be_named_in_capitals(rig):
+    done = rig.run("server", "adopt", "bios1", "--instance", INSTANCE.upper(), "--site", "lab")
+    assert done.exit_code == 0
+    assert rig.desk.asked[0][1] == Adopt(site="lab", instance=INSTANCE)
 
 
 def test_the_plan_of_a_dry_run_names_each_call(rig):

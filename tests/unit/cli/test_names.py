@@ -37,6 +37,7 @@ CODES = {
     "server": ErrorCode.SERVER_UNKNOWN,
     "pool": ErrorCode.POOL_UNKNOWN,
     "image": ErrorCode.IMAGE_UNKNOWN,
+    "site": ErrorCode.SITE_UNKNOWN,
 }
 MAKES = {("pool", "put"), ("image", "import"), ("init", "token"), ("init", "entry")}
 

@@ -12,6 +12,8 @@ VALUES = {
     "name": "bios1",
     "identifier": "00000000-0000-4000-8000-000000000001",
     "reason": "a fan",
+    "site": "lab",
+    "instance": "11111111-1111-1111-1111-111111111111",
     "role": "viewer",
     "shell": "bash",
     "what": "tiny",

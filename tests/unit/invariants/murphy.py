@@ -7,6 +7,7 @@ from contextlib import suppress
 
 from provisioner.errors import RackwrightError
 from provisioner.operations import desk, desk_records, desk_servers
+from provisioner.operations.inspect import VERIFY
 from provisioner.operations.lists import follow
 from provisioner.operations.power_loop import PowerLoop
 from provisioner.operations.quarantine import QUARANTINE
@@ -33,11 +34,13 @@ AT_REST = {State.AVAILABLE, State.RESERVED, State.QUARANTINED, State.ACTIVE}
 class Murphy:
     """One seed's story."""
 
-    pace = Pace()
+    pace, servers = Pace(), SERVERS
+    foreign = frozenset()
+    """Found running: what they carry is nobody's of ours before they are adopted."""
 
     def __init__(self, world, seed):
         self.world, self.dice, self.told = world, random.Random(seed), []
-        for name in SERVERS:
+        for name in self.servers:
             world.database.servers.change(name, driver=ControllerDriver.SUSHY)
         world.pace = self.pace
         world.crash()
@@ -78,12 +81,12 @@ class Murphy:
     def settle(self):
         """Everything is mended, and time passes: what then stays must be at rest or in use."""
         self.racing = False
-        for name in SERVERS:
+        for name in self.servers:
             self._mend(name)
         for _ in range(4):
             self.pass_time(400.0)
             self.rounds()
-        for _ in SERVERS:  # one of them may wait for the other's hour
+        for _ in self.servers:  # one of them may wait for the other's hour
             self.pass_time(HOUR_S)
             self.rounds()
         self.pass_time(400.0)
@@ -128,7 +131,7 @@ class Murphy:
         self.world.tasks.append(self.world.loop.create_task(quietly()))
 
     def desk(self):
-        name = self.dice.choice(SERVERS)
+        name = self.dice.choice(self.servers)
         baseline = self.world.server(name).baseline
         serials = tuple(disk.serial for disk in baseline.disks) if baseline else ()
         act = self.dice.choice(
@@ -161,7 +164,7 @@ class Murphy:
         self.world.do(servers.act(name, act, ANN, dry_run=False))
 
     def fault(self):
-        name = self.dice.choice(SERVERS)
+        name = self.dice.choice(self.servers)
         machine, agent = self.world.machines[name], self.world.agents[name]
         port, kind = f"tap-{name}", self.dice.choice(["write_image", "erase", "verify", "mark"])
         faults = {
@@ -181,7 +184,7 @@ class Murphy:
         faults[what]()
 
     def mend(self):
-        name = self.dice.choice(SERVERS)
+        name = self.dice.choice(self.servers)
         self.tell(name, "mended")
         self._mend(name)
 
@@ -195,7 +198,7 @@ class Murphy:
 
     def hand(self):
         """Somebody at the machine, or mains."""
-        name, act = self.dice.choice(SERVERS), self.dice.choice([PowerAct.ON, PowerAct.OFF])
+        name, act = self.dice.choice(self.servers), self.dice.choice([PowerAct.ON, PowerAct.OFF])
         self.tell(name, "by hand", act)
         machine = self.world.machines[name]
         before, takes = len(self.world.trespasses), machine.power_takes_s
@@ -215,7 +218,7 @@ class Murphy:
         self.world.crash()
 
     def alarm(self):
-        name = self.dice.choice(SERVERS)
+        name = self.dice.choice(self.servers)
         running = self.world.open_now(name)
         if running is not None:
             self.tell(name, "alarm")
@@ -287,7 +290,9 @@ class Murphy:
         press = controller.press
 
         async def watched(act):
-            name = next(n for n in SERVERS if self.world.server(n).controller.host == address.host)
+            name = next(
+                n for n in self.servers if self.world.server(n).controller.host == address.host
+            )
             from_disk = self.world.machines[name].boot.device is not BootDevice.NETWORK
             if act is PowerAct.ON and from_disk and self.world.owner(name) is None:
                 self.pressed.append(f"{name} is told to start from its disk and is nobody's")
@@ -304,16 +309,18 @@ class Murphy:
         world.trespasses.clear()
         assert self.pressed == [], (when, self.pressed)
         self.look_at_turns()
-        for name in SERVERS:
+        for name in self.servers:
             server, owner = world.server(name), world.owner(name)
             machine, leads = world.machines[name], world.placement(name)
             where = (when, name, server.state, machine.power, leads)
+            if server.state is State.ENROLLED and server.found_on:
+                continue  # somebody's that nobody has given us
             if server.state is State.AVAILABLE:
                 assert not server.dirty, where
                 assert owner is None, where
                 assert not self.has_data(name), where
                 assert leads is not Placement.TENANT, where
-            if owner is None and not server.dirty:
+            if owner is None and not server.dirty and name not in self.foreign:
                 assert not self.has_data(name), where
             started = machine.booted_from[-1:] or [None]
             on = machine.power is Power.ON and name not in self.by_hand
@@ -335,16 +342,18 @@ class Murphy:
                 assert each["begun_at"] - each["asked_at"] >= self.pace.protected_hold_s, each
         counted = [e for e in turns if e["counted"] and not e["let_go_by"]]
         by_themselves = [each["begun_at"] for each in counted if each["begun_at"]]
-        most = self.pace.most(len(SERVERS))
+        most = self.pace.most(len(self.servers))
         for earlier, later in zip(by_themselves, by_themselves[most:], strict=False):
             assert later - earlier >= HOUR_S, by_themselves
 
     def look_at_rest(self):
         """Whoever has no operation and no owner is off, cut off, and known for what it is."""
-        for name in SERVERS:
+        for name in self.servers:
             server, owner = self.world.server(name), self.world.owner(name)
             where = (name, server.state, server.reason, self.world.placement(name))
             assert self.world.open_now(name) is None, where
+            if server.state is State.ENROLLED and server.found_on:
+                continue
             assert server.state in AT_REST, where
             if owner is None:
                 assert self.world.placement(name) in {Placement.QUARANTINE, Placement.SHUT}, where
@@ -369,13 +378,16 @@ class Impatient(Murphy):
 
     def protect(self):
         """As CloudStack's list says it of an instance."""
-        owner, word = self.world.owner(self.dice.choice(SERVERS)), self.dice.choice([*Protection])
+        owner, word = (
+            self.world.owner(self.dice.choice(self.servers)),
+            self.dice.choice([*Protection]),
+        )
         if owner is not None:
             self.tell(owner.server, word)
             self.world.database.allocations.mark(owner.id, protection=word)
 
     def delete(self):
-        name = self.dice.choice(SERVERS)
+        name = self.dice.choice(self.servers)
         self.tell(name, "deleted")
         self._delete(name)
 
@@ -385,7 +397,88 @@ class Impatient(Murphy):
             self.world.database.turns.let_go(each.operation, "ann")
 
 
-def walk(seeds, acts, kinds=(Murphy, Impatient)):
+class Workshop(Murphy):
+    """A server that ran before we came, whoever gets it; disks that are replaced."""
+
+    servers = (*SERVERS, "s3")
+
+    def __init__(self, world, seed):
+        self.found_running(world)
+        super().__init__(world, seed)
+        self.baselines = {name: {} for name in self.servers}
+        self.acts += [self.adopt, self.adopt, self.repair, self.repair, self.provide]
+
+    def found_running(self, world):
+        store.enrol(world.database, "s3")
+        identity = store.ControllerIdentity(system_uuid="aaaaaaaa-0000-0000-0000-000000000003")
+        world.put_in_rack("s3", identity=identity, power=Power.ON, started=True)
+        facts = store.inventory(identity.system_uuid, world.server("s3").nics[0].mac)
+        world.agents["s3"].facts = store.replace_disks(facts, has_partition_table=True)
+        world.open(VERIFY, "s3")
+        world.walk()
+        self.foreign = {"s3"}
+        self.adopted = False
+
+    def ask(self, name, act):
+        self.tell(name, act)
+        world = self.world
+        servers = desk_servers.Servers(
+            records=world.records,
+            audit=world.database.audit,
+            clock=world.clock,
+            rehearse=None,
+            ramdisk=world.site.ramdisk,
+            sites=frozenset({"lab"}),
+        )
+        world.do(servers.act(name, act, ANN, dry_run=False))
+
+    def adopt(self):
+        instance = self.dice.choice(INSTANCES).key.instance
+        self.ask(self.dice.choice(self.servers), desk.Adopt(site="lab", instance=instance))
+        self.adopted = True  # nobody else can be
+
+    def repair(self):
+        """Another disk in a machine that is off, and an operator who says so, or forgets."""
+        name = self.dice.choice(self.servers)
+        server, agent = self.world.server(name), self.world.agents[name]
+        if server.state is not State.QUARANTINED or self.world.open_now(name) is not None:
+            return
+        facts, serial = agent.facts or server.baseline, f"N{len(self.told)}"
+        if facts is not None and self.dice.random() < 0.7:
+            agent.facts = store.replace_disks(facts, serial=serial)
+        words = self.dice.choice([(), (serial,)])
+        self.ask(name, desk.Rebaseline(reason="a repair", erase=words))
+
+    def provide(self):
+        name = self.dice.choice(self.servers)
+        agent, server = self.world.agents[name], self.world.server(name)
+        facts = agent.facts or server.baseline
+        serials = tuple(disk.serial for disk in facts.disks) if facts else ()
+        self.ask(name, desk.Provide(erase=serials))
+
+    def look(self, when):
+        super().look(when)
+        for name in self.servers:
+            self.look_for_lost_disks(name)
+        if self.adopted and "verify" not in self.world.agents["s3"].done:
+            assert self.world.server("s3").dirty, when
+
+    def look_for_lost_disks(self, name):
+        """What was in a baseline is in it still, or is named: in evidence, or to be named there."""
+        server, records = self.world.server(name), self.world.database.evidence.records()
+        here = {disk.serial for disk in server.baseline.disks} if server.baseline else set()
+        named = " ".join(str(each["document"].get("rebaselines")) for each in records)
+        pending = " ".join(gone for new in server.rebaselines for gone in new.gone)
+        for serial in self.baselines[name].keys() - here:
+            assert serial in named + pending, (name, serial)
+        self.baselines[name] |= dict.fromkeys(here)
+
+    def has_data(self, name):
+        wiped = "verify" in self.world.agents[name].done
+        return super().has_data(name) or (name in self.foreign and not wiped)
+
+
+def walk(seeds, acts, kinds=(Murphy, Impatient, Workshop)):
     """Stories of these seeds on copies of one world; prints those that found something."""
     import logging
     import shutil

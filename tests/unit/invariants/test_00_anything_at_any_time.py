@@ -6,7 +6,7 @@ as many as one likes.
 
 import pytest
 
-from tests.unit.invariants.murphy import Impatient, Murphy
+from tests.unit.invariants.murphy import Impatient, Murphy, Workshop
 
 SEEDS = {31: 12, 66: 4}
 """With the acts that it takes."""
@@ -21,5 +21,11 @@ def test_nothing_that_must_never_happen_happens(active, seed):
 
 def test_nor_does_it_where_wipes_wait_for_their_turn(active):
     story = Impatient(active, 3)
+    story.live(20)
+    story.settle()
+
+
+def test_nor_with_adopted_servers_and_replaced_disks(active):
+    story = Workshop(active, 5)
     story.live(20)
     story.settle()

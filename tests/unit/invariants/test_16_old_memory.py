@@ -27,7 +27,7 @@ from provisioner.service.agent_api import AgentApi
 from provisioner.service.boot_script import BootScripts
 from provisioner.testing import store
 from tests.asgi import call
-from tests.unit.operations.world import REQUEST, image
+from tests.unit.operations.world import ONE, REQUEST, image
 
 ANN = desk.Operator(name="ann", role="admin", by="uid 0")
 OTHER = store.instance_request("22222222-2222-2222-2222-222222222222")
@@ -100,7 +100,13 @@ def entry():
 def desks(world):
     parts = {"records": world.records, "audit": world.database.audit, "held": world.held}
     return (
-        desk_servers.Servers(**parts, clock=world.clock, rehearse=None, ramdisk=world.site.ramdisk),
+        desk_servers.Servers(
+            **parts,
+            clock=world.clock,
+            rehearse=None,
+            ramdisk=world.site.ramdisk,
+            sites=frozenset({"lab"}),
+        ),
         desk_records.Operations(
             **parts, clock=world.clock, bell=world.bell, kept=world.kept, rehearse=None
         ),
@@ -112,6 +118,7 @@ ACTS = {
     "verify": ("s9", desk.Verify()),
     "inspect": ("s2", desk.Inspect()),
     "provide": ("s2", desk.Provide()),
+    "adopt": ("s9", desk.Adopt(site="lab", instance=ONE)),
     "rebaseline": ("s2", desk.Rebaseline(reason="x")),
     "maintain": ("s2", desk.Maintain(reason="x")),
     "end of maintenance": ("s2", desk.EndMaintenance()),

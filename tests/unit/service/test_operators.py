@@ -8,6 +8,7 @@ import pytest
 from provisioner.config import OperatorUid, Role
 from provisioner.errors import ConflictError, ErrorCode, InputError, OperatorError, TransientError
 from provisioner.operations.desk import (
+    Adopt,
     EndMaintenance,
     Inspect,
     JournalCall,
@@ -15,6 +16,7 @@ from provisioner.operations.desk import (
     Provide,
     Quarantine,
     Readiness,
+    Rebaseline,
     Retire,
     Verify,
 )
@@ -31,9 +33,18 @@ from provisioner.service.tokens import new_token
 from provisioner.store.codec import plain
 from provisioner.testing.clock import FakeClock
 from provisioner.testing.desk import MemoryDesk
-from provisioner.units import ImageName, OperationId, PoolName, ServerName, WallSeconds
+from provisioner.units import (
+    ImageName,
+    InstanceId,
+    OperationId,
+    PoolName,
+    ServerName,
+    SiteName,
+    WallSeconds,
+)
 from tests.asgi import Reply, call
 
+INSTANCE = "aaaaaaaa-0000-4000-8000-000000000007"
 UIDS = {
     0: OperatorUid(uid=0, name="root", role=Role.ADMIN),
     1: OperatorUid(uid=1, name="olga", role=Role.OPERATOR),
@@ -166,6 +177,19 @@ def test_a_wrong_enrolment_names_everything_and_no_password(service):
         ("POST", "inspect", {}, Inspect()),
         ("POST", "provide", {"erase": ["D1"]}, Provide(erase=("D1",))),
         ("POST", "provide", None, Provide()),
+        ("POST", "rebaseline", {"reason": "a disk"}, Rebaseline(reason="a disk")),
+        (
+            "POST",
+            "rebaseline",
+            {"reason": "a disk", "erase": ["D1"]},
+            Rebaseline(reason="a disk", erase=("D1",)),
+        ),
+        (
+            "POST",
+            "adopt",
+            {"site": "lab", "instance": INSTANCE},
+            Adopt(site=SiteName("lab"), instance=InstanceId(INSTANCE)),
+        ),
         ("POST", "maintenance", {"reason": "new fan"}, Maintain(reason="new fan")),
         ("DELETE", "maintenance", None, EndMaintenance()),
         ("POST", "quarantine", {"reason": "smells"}, Quarantine(reason="smells")),
@@ -176,6 +200,28 @@ def test_each_act_reaches_the_desk_with_its_operator(service, method, word, body
     reply = service.ask(method, f"/v1/servers/bios1/{word}", body)
     assert reply.status == 200
     assert service.desk.asked == [("operator root (uid 0)", act, False)]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"site": "lab"},
+        {"instance": INSTANCE},
+        {"site": "La b", "instance": INSTANCE},
+        {"site": "lab", "instance": "i-2-7-VM"},
+        {"site": "lab", "instance": INSTANCE.upper()},
+    ],
+)
+def test_an_adoption_names_a_site_and_a_uuid(service, body):
+    reply = service.ask("POST", "/v1/servers/bios1/adopt", body)
+    assert (reply.status, code_of(reply), service.desk.asked) == (400, "PAYLOAD_FIELD", [])
+
+
+def test_a_new_baseline_needs_a_reason(service):
+    for body in ({}, {"reason": ""}, {"erase": ["D1"]}):
+        reply = service.ask("POST", "/v1/servers/bios1/rebaseline", body)
+        assert (reply.status, service.desk.asked) == (400, [])
 
 
 @pytest.mark.parametrize("reason", ["", "x", "a\nb", "z" * 501, 1, None])
