@@ -13,16 +13,26 @@ if TYPE_CHECKING:
 
 def cloudstack_commands() -> "Commands":
     """Groups for the command line's root."""
+    from cloudstack_ext.cli.conformance import conformance_command
     from cloudstack_ext.cli.group import cloudstack_group
 
-    return (cloudstack_group(_doors),)
+    group = cloudstack_group(_doors)
+    group.add_command(conformance_command(_clock))
+    return (group,)
+
+
+def _clock() -> "Clock":
+    from provisioner.adapters.clock import SystemClock
+
+    return SystemClock()
 
 
 def _doors() -> "RegistrationDoors":
     from cloudstack_ext.cli.work import RegistrationDoors
     from provisioner.adapters.clock import SystemClock
+    from provisioner.adapters.ssh import open_shell
 
-    return RegistrationDoors(clock=SystemClock(), connect=_connect)
+    return RegistrationDoors(clock=SystemClock(), connect=_connect, shell=open_shell)
 
 
 def _connect(wanted: "Wanted", key: "ApiKey", clock: "Clock") -> "CloudStackClient":

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 from cloudstack_ext import power_view
+from cloudstack_ext.conformance import pitfalls
 from provisioner import error_catalogue
 from provisioner.servers import states_page
 from tests.bench import page as performance
@@ -17,6 +18,7 @@ def pages() -> dict[str, str]:
     return {
         "errors.md": error_catalogue.page(),
         "status.md": power_view.status_page(),
+        "pitfalls.md": pitfalls.page(),
         "states.md": states_page.page(),
         "cloudstack-api-server.md": api_server.page(),
         "performance.md": performance.page(json.loads((DOCS / "performance.json").read_text())),

@@ -7,7 +7,6 @@ import asyncio
 import json
 import os
 import select
-import signal
 import subprocess
 import time
 import uuid
@@ -84,7 +83,7 @@ class Children:
     """
 
     held_s: float | None = None
-    _running: set[int] = field(default_factory=set)
+    _running: "dict[int, subprocess.Popen[bytes]]" = field(default_factory=dict)
 
     def run(self, argv: Sequence[str], wait: Seconds) -> Called:
         """Start, wait, kill the direct child alone, then read: in the server's order."""
@@ -94,25 +93,25 @@ class Children:
             child = subprocess.Popen(argv, stdin=pipe, stdout=pipe, stderr=merged)
         except OSError:
             return Called(exit=None, output="", seconds=0.0, failure=NOT_EXECUTABLE)
-        self._running.add(child.pid)
+        self._running[child.pid] = child
         assert child.stdin is not None
         assert child.stdout is not None
         with child.stdin, child.stdout:
             if not _ends(child.pid, wait):
-                os.kill(child.pid, signal.SIGKILL)
+                child.kill()
                 child.wait()
-                self._running.discard(child.pid)
+                del self._running[child.pid]
                 seconds = time.monotonic() - began
                 return Called(exit=None, output="", seconds=seconds, failure=TIMEOUT)
             code, seconds = child.wait(), time.monotonic() - began
-            self._running.discard(child.pid)
+            del self._running[child.pid]
             text, held = _read(child.stdout, wait if self.held_s is None else self.held_s)
         return ended(code, text, seconds, held=held)
 
     def kill_all(self) -> None:
         """SIGKILL to each direct child."""
-        for pid in tuple(self._running):
-            os.kill(pid, signal.SIGKILL)
+        for child in tuple(self._running.values()):
+            child.kill()  # nothing where it has ended
 
 
 def ended(code: int, text: bytes, seconds: float, *, held: bool = False) -> Called:

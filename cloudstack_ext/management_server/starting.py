@@ -43,7 +43,7 @@ class Starting:
             host = hostid or cloud.planned(instance)
             if host is None:
                 break
-            instance.host = host.name
+            instance.host, instance.seen_at = host.name, self.clock.monotonic()
             if await self._attempt(instance, host):
                 return ""
             if not instance.is_in(State.STARTING):  # power sync was quicker (seen 2.20)
@@ -83,10 +83,11 @@ class Starting:
             if instance.is_in(State.STARTING):
                 await self._clean_up(instance, host, after_start=True)
             return False
-        if not instance.is_in(State.STARTING):  # stopped meanwhile: one more stop (seen 2.20)
+        if not instance.is_in(State.STARTING, State.RUNNING):  # stopped meanwhile (seen 2.20)
             await self._clean_up(instance, host, after_start=True)
             return False
-        instance.move(Event.STARTED)
+        if instance.is_in(State.STARTING):  # else power sync was quicker
+            instance.move(Event.STARTED)
         instance.details.pop(CREATE_FLAG, None)
         instance.last_host, instance.seen_at = host.name, self.clock.monotonic()
         return True
