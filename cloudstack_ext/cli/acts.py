@@ -1,12 +1,13 @@
 """What the commands of a registration do, and how it is told."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import click
 
 from cloudstack_ext.cli import plan_view
+from cloudstack_ext.cli.entries import look_at_servers
+from cloudstack_ext.cli.how import How
 from cloudstack_ext.cli.work import RegistrationDoors, Work, run
 from cloudstack_ext.registration import verify as checks_of
 from cloudstack_ext.registration.apply import apply as walk
@@ -24,19 +25,6 @@ from provisioner.store.codec import plain
 
 CHANGES: Final = 2
 """A plan's exit status where something is to be done; 0 where nothing is."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class How:
-    """The options of a change.
-
-    Attributes:
-        evidence: Folder for the unsigned record.
-    """
-
-    output: str
-    dry_run: bool
-    evidence: Path | None
 
 
 def plan(
@@ -114,7 +102,13 @@ def verify(
     async def look(work: Work) -> int:
         seen = await work.look()
         servers = await work.client.every("listManagementServers", "managementserver")
-        more = Seen(servers=servers, ahead_s=work.client.ahead_s, answer_within=work.answer_within)
+        looked_at = await look_at_servers(work.wanted, doors)
+        more = Seen(
+            servers=servers,
+            ahead_s=work.client.ahead_s,
+            answer_within=work.answer_within,
+            looked_at=looked_at,
+        )
         return _show_checks(checks_of.verify(seen, more), output)
 
     return run(session, doors, file, key_file, look)

@@ -1,4 +1,4 @@
-"""`rackwright cloudstack plan | apply | verify | unregister FILE`: words and options.
+"""`rackwright cloudstack plan | apply | verify | unregister | install-entry FILE`: words.
 
 What they do stands in acts.py and is imported when one is called, so that `--help` is quick.
 """
@@ -11,7 +11,7 @@ import click
 
 from provisioner.cli.options import option
 from provisioner.cli.record import evidence_option
-from provisioner.cli.session import FILE, Session, asks
+from provisioner.cli.session import FILE, Session, asks, output_option
 
 if TYPE_CHECKING:
     from cloudstack_ext.cli.work import RegistrationDoors
@@ -30,8 +30,8 @@ dry_run_option: Final = option(
 
 
 def registration_commands(doors: Doors) -> tuple[click.Command, ...]:
-    """The four."""
-    return _plan(doors), _apply(doors), _verify(doors), _unregister(doors)
+    """All five."""
+    return _plan(doors), _apply(doors), _verify(doors), _unregister(doors), _install_entry(doors)
 
 
 def _plan(doors: Doors) -> click.Command:
@@ -73,8 +73,9 @@ def _apply(doors: Doors) -> click.Command:
     ) -> None:
         """Make CloudStack as FILE wants it. Cut off at any moment, it goes on when called again."""
         from cloudstack_ext.cli import acts
+        from cloudstack_ext.cli.how import How
 
-        how = acts.How(output=output, dry_run=dry_run, evidence=evidence)
+        how = How(output=output, dry_run=dry_run, evidence=evidence)
         acts.apply(session, doors(), file, api_key_file, how, settings=settings)
 
     return apply
@@ -99,8 +100,9 @@ def _unregister(doors: Doors) -> click.Command:
     ) -> None:
         """Take everything back that is ours. Refused while there are instances; never forced."""
         from cloudstack_ext.cli import acts
+        from cloudstack_ext.cli.how import How
 
-        how = acts.How(output=output, dry_run=dry_run, evidence=evidence)
+        how = How(output=output, dry_run=dry_run, evidence=evidence)
         acts.unregister(session, doors(), file, api_key_file, how)
 
     return unregister
@@ -122,3 +124,38 @@ def _verify(doors: Doors) -> click.Command:
         return acts.verify(session, doors(), file, api_key_file, output)
 
     return verify
+
+
+def _install_entry(doors: Doors) -> click.Command:
+    @click.command("install-entry")
+    @click.argument("file", type=FILE)
+    @option("--server", "names", multiple=True, help="Only this management server of FILE.")
+    @option("--manual", is_flag=True, help="Print the commands for a root shell; connect nowhere.")
+    @dry_run_option
+    @evidence_option
+    @output_option
+    @click.pass_obj
+    def install_entry(
+        session: Session,
+        file: Path,
+        *,
+        names: tuple[str, ...],
+        manual: bool,
+        dry_run: bool,
+        evidence: Path | None,
+        output: str,
+    ) -> None:
+        """Place the entry and its configuration on the management servers of FILE, over SSH.
+
+        What is as it should be is left alone. Each file is there whole, or the old one stays.
+        """
+        from cloudstack_ext.cli import entries
+        from cloudstack_ext.cli.how import How
+
+        how = How(output=output, dry_run=dry_run, evidence=evidence)
+        if manual:
+            entries.print_by_hand(file, names)
+        else:
+            entries.install_entry(session, doors(), file, names, how)
+
+    return install_entry

@@ -19,6 +19,7 @@ from provisioner.cli.session import Door, Session, read_text
 from provisioner.config import Times
 from provisioner.errors import ErrorCode
 from provisioner.ports.clock import Clock
+from provisioner.ports.shell import OpenShell
 from provisioner.strict import refused
 from provisioner.units import Seconds, SiteName
 
@@ -45,10 +46,12 @@ class RegistrationDoors:
 
     Attributes:
         connect: Opens the client; nothing is asked yet.
+        shell: Reaches management servers over SSH.
     """
 
     clock: Clock
     connect: Callable[[Wanted, ApiKey, Clock], Client]
+    shell: OpenShell
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,7 @@ What cannot be looked at is UNKNOWN, never well.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
 
@@ -17,11 +17,8 @@ Row = Mapping[str, Any]
 
 CLOCKS_APART_S: Final = 30.0
 """CloudStack's own signatures expire after minutes; logs are compared by the second."""
-FILE_CHECKS: Final = (
-    "entry",
-    "entry configuration",
-    "service reachable",
-)
+FILE_CHECKS: Final = ("entry", "entry configuration", "service reachable")
+"""Of each management server; CloudStack's API tells nothing of them."""
 
 
 class Outcome(StrEnum):
@@ -54,6 +51,7 @@ class Seen:
 
     Attributes:
         servers: Rows of listManagementServers.
+        looked_at: What was found by SSH, by the server's name.
         ahead_s: CloudStack's clock before ours, by the last answer; None: it did not say.
         answer_within: The longest that our create waits with its answer.
     """
@@ -61,6 +59,7 @@ class Seen:
     servers: Sequence[Row]
     ahead_s: float | None
     answer_within: Seconds
+    looked_at: Mapping[str, Sequence[Check]] = field(default_factory=dict)
 
 
 def verify(survey: Survey, seen: Seen) -> tuple[Check, ...]:
@@ -171,14 +170,19 @@ def _servers(seen: Seen) -> Iterator[Check]:
         state = str(row.get("state"))
         wrong = "" if state == "Up" else f"is {state}"
         yield _judged("server state", about, wrong, f"is Up, {row.get('version')}")
-        for name in FILE_CHECKS:
-            text = "was not looked at: CloudStack's API does not tell; look at the server itself"
-            yield Check(name=name, about=about, outcome=Outcome.UNKNOWN, text=text)
+        yield from seen.looked_at.get(str(row.get("name")), _not_looked_at(about))
     if len(versions) > 1:
         text = f"are of several versions: {', '.join(sorted(versions))}"
         yield Check(
             name="server state", about="management servers", outcome=Outcome.WARNING, text=text
         )
+
+
+def _not_looked_at(about: str) -> tuple[Check, ...]:
+    text = "was not looked at: CloudStack's API does not tell, and the file's servers lack it"
+    return tuple(
+        Check(name=name, about=about, outcome=Outcome.UNKNOWN, text=text) for name in FILE_CHECKS
+    )
 
 
 def _clock(seen: Seen) -> Check:

@@ -35,6 +35,15 @@ EntryFile = Annotated[
 ]
 Domain = Annotated[str, matching(r"ROOT(/[^\x00-\x1f\x7f~/]{1,255})*", "a domain's path (ROOT/a)")]
 
+HostKey = Annotated[
+    str,
+    matching(
+        r"(ssh-ed25519|ecdsa-sha2-nistp(256|384|521)|ssh-rsa) [A-Za-z0-9+/]+={0,2}",
+        "a host key (ssh-ed25519 AAAA…)",
+    ),
+]
+Word = Annotated[str, matching(r"[a-z_][a-z0-9_-]{0,31}", "a user's name")]
+
 DEFAULT_OS: Final = "Other Linux (64-bit)"
 VERBS: Final = frozenset({*(verb.value for verb in Verb), STATUSES, "getconsole"})
 
@@ -139,6 +148,29 @@ class ForeignTemplate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ServerWanted:
+    """One management server, as it is reached over SSH.
+
+    Attributes:
+        name: As CloudStack lists it.
+        host_key: Pinned: its type and the key, as `ssh-keyscan` prints them behind the name.
+        key_file: Our private key.
+        entry_files: Folder that `rackwright init entry` made for it; None: the entry reaches the
+            service through a Unix socket on the server itself.
+        owner: Who runs CloudStack there.
+    """
+
+    name: Title
+    address: Annotated[str, matching(r"[A-Za-z0-9.:_-]{1,253}", "an address or a host name")]
+    host_key: HostKey
+    key_file: Path
+    user: Word = "root"
+    port: Annotated[int, between(1, 65535)] = 22
+    entry_files: Path | None = None
+    owner: Word = "cloud"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
     """The whole file.
 
@@ -161,6 +193,7 @@ class Wanted:
     actions: tuple[ActionWanted, ...] = ()
     foreign_templates: tuple[ForeignTemplate, ...] = ()
     settings: Mapping[SettingName, Text] | None = None
+    servers: tuple[ServerWanted, ...] = ()
     ca: Path | None = None
 
     def host_of(self, pool: str) -> PoolWanted:
@@ -206,6 +239,7 @@ def contradictions(tree: object) -> Iterator[str]:
     yield from _twice(tree, "sizes", "name", "one offering has one size")
     yield from _twice(tree, "actions", "name", "")
     yield from _twice(tree, "foreign_templates", "id", "one template has one image")
+    yield from _twice(tree, "servers", "name", "")
     yield from _tags(tree)
     yield from _pools_of_sizes(tree)
     yield from _names_of_actions(tree)

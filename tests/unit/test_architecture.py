@@ -17,6 +17,7 @@ PLACES = {
     "requests": ["provisioner/adapters/bmc_redfish/line.py", "cloudstack_ext/client.py"],
     "urllib3": ["provisioner/adapters/bmc_redfish/line.py", "cloudstack_ext/client.py"],
     "pyghmi": ["provisioner/adapters/bmc_ipmi_worker.py"],
+    "paramiko": ["provisioner/adapters/ssh.py"],
     "pycdlib": ["provisioner/adapters/nonce_media.py"],
     "dbos": ["provisioner/durable.py"],
     "yaml": ["provisioner/servers/manifest.py"],

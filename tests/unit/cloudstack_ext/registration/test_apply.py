@@ -5,12 +5,16 @@ from dataclasses import replace
 import pytest
 
 from cloudstack_ext.api_server.faults import Fault, FaultKind, When
+from cloudstack_ext.api_server.model.accounts import Permission, Role, RoleType, Rule
 from cloudstack_ext.registration.model import Kind
 from provisioner.errors import ConflictError, ErrorCode, InputError, TransientError
 from tests.unit.cloudstack_ext.registration.rig import DATABASE, Zone, shape, steps
 
 pytestmark = pytest.mark.emulated
 
+RULES = (
+    "list*", "query*", "createExtension", "addCluster", "addCustomAction", "registerTemplate",
+)  # fmt: skip
 MADE = 11
 """Objects of the file: cut off before it, the making of each ends a walk."""
 CHANGED = (
@@ -238,6 +242,45 @@ def test_a_key_without_a_rule_is_told_all_that_it_lacks_before_anything_is_made(
     for rule in ("listClusters", "listHosts", "listExtensions", "listPods"):
         assert rule in caught.value.brief
     assert zone.calls() == []
+
+
+def test_a_key_that_lacks_one_rule_of_the_plan_is_told_it_before_anything_is_made(zone):
+    state = zone.state
+    allowed = [
+        Rule(id=str(n), rule=rule, permission=Permission.ALLOW) for n, rule in enumerate(RULES)
+    ]
+    role = Role(id="r", name="registrar", type=RoleType.ADMIN, rules=allowed)
+    state.roles["r"] = role
+    admin = next(each for each in state.accounts.values() if each.name == "admin")
+    admin.role = "r"
+    with pytest.raises(InputError) as caught:
+        zone.apply()
+    assert caught.value.code is ErrorCode.CLOUDSTACK_RIGHTS
+    assert caught.value.brief.endswith("the rules addHost, createServiceOffering")
+    assert zone.calls() == []
+    allowed += [
+        Rule(id=name, rule=name, permission=Permission.ALLOW) for name in ("addHost", "create*")
+    ]
+    zone.apply()
+    assert steps(zone.plan()) == []
+
+
+def test_a_cluster_made_and_not_registered_when_all_was_cut_is_taken_over_mark_first(zone):
+    """As a management server that died between the two halves of addCluster leaves it."""
+    zone.apply()
+    rows = zone.memory.kept.values()
+    row = next(row for row in rows if row.kind is Kind.CLUSTER)
+    zone.memory.kept = {row.number: row for row in rows if row.kind is not Kind.HOST}
+    zone.memory.kept[row.number] = replace(row, id=None)
+    zone.state.registrations.clear()
+    zone.state.hosts.clear()
+    fault = Fault(kind=FaultKind.CUT, when=When.AFTER, command="registerExtension")
+    zone.server.faults.add(fault)
+    with pytest.raises(TransientError):
+        zone.apply()
+    assert steps(zone.apply())[0] == ("take over", "cluster", "metal1")
+    assert steps(zone.plan()) == []
+    assert len(zone.state.clusters) == 1
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from provisioner.errors import ErrorCode
 from provisioner.servers.model import Pool
 from provisioner.units import ImageName, PoolName, ServerName
 from tests.unit.cli.test_cli import Rig, failed
+from tests.unit.cloudstack_ext.registration.machines import Machines
 from tests.unit.cloudstack_ext.registration.rig import FILE, Zone, shape
 
 pytestmark = pytest.mark.emulated
@@ -28,7 +29,10 @@ class Desk(Rig):
         for name in ("h200", "general"):
             self.desk.pool_map[name] = Pool(name=PoolName(name), images=images)
         self.clock = self.desk.clock = zone.clock
-        doors = RegistrationDoors(clock=zone.clock, connect=self._client)
+        self.machines = Machines(zone.clock)
+        doors = RegistrationDoors(
+            clock=zone.clock, connect=self._client, shell=self.machines.open_shell
+        )
         more = (cloudstack_group(lambda: doors),)
         self.cli = make_cli(replace(self._callbacks(), more=more), connect=self._connect)
         self.file, self.key = folder / "cloudstack.yaml", folder / "admin.key"

@@ -160,6 +160,13 @@ def test_what_was_being_made_when_all_was_cut_off_is_taken_over_not_made_twice(w
     assert plan.steps[0].row == world.rows[key].number
 
 
+def test_what_is_being_made_anew_is_not_mistaken_for_the_old_one_that_bears_the_same_mark(world):
+    row = world.rows[OFFERING]
+    world.rows["old"] = replace(row, number=99, retired=True)
+    world.rows[OFFERING] = replace(row, id=None)
+    assert steps(world.plan()) == [("make", *map(str, OFFERING)), ("retire", *map(str, OFFERING))]
+
+
 def test_what_differs_is_changed_as_it_is_taken_over(world):
     world.lose(OFFERING)
     world.change(OFFERING, displaytext="old")

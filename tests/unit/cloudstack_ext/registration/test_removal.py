@@ -104,6 +104,21 @@ def test_with_an_instance_nothing_is_touched(zone):
     assert zone.calls() == before
 
 
+def test_a_hidden_instance_counts_as_well_as_a_stopped_one(zone):
+    zone.apply()
+    deployed(zone)
+    (instance,) = zone.state.instances
+
+    async def hide(client):
+        await client.call("stopVirtualMachine", {"id": instance})
+        await client.call("updateVirtualMachine", {"id": instance, "displayvm": False})
+        return await client.every("listVirtualMachines", "virtualmachine", {"listall": True})
+
+    assert zone.run(hide) == ()
+    with pytest.raises(ConflictError, match="there are 1 instances"):
+        unregister(zone)
+
+
 def test_what_lost_its_mark_is_not_deleted(zone):
     zone.apply()
     (extension,) = zone.state.extensions.values()
