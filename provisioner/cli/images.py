@@ -1,6 +1,7 @@
 """`rackwright image`: import, build, look."""
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -10,7 +11,7 @@ import click
 from provisioner.cli.names import Name, shown
 from provisioner.cli.options import option
 from provisioner.cli.output import JSON, amount, moment, show_json, show_record, show_table
-from provisioner.cli.progress import reporting
+from provisioner.cli.progress import is_watched, reporting, unheard
 from provisioner.cli.record import Reached, evidence_option, write_record
 from provisioner.cli.session import FILE, Session, asks, config_option, output_option
 from provisioner.errors import ErrorCode, InputError, RackwrightError
@@ -72,7 +73,7 @@ def import_image(
     service is told. A name is never given to other bytes.
     """
     service, images, settings = session.service(), session.callbacks.images, session.settings()
-    with reporting(output) as report:
+    with reporting(output) if is_watched() else nullcontext(unheard) as report:
         made = images.import_image(settings, source, name, report)
     try:
         done = service.ask("PUT", _path(name), _body(made))

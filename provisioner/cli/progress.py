@@ -39,6 +39,15 @@ def reporting(output: str) -> Iterator[Report]:
         yield report
 
 
+def is_watched() -> bool:
+    """Somebody sits there; else standard error is for the one line of an error."""
+    return sys.stdout.isatty() or sys.stderr.isatty()
+
+
+def unheard(_stage: str, _done: int, _total: int) -> None:
+    """Where nobody hears of progress."""
+
+
 def moved_text(done: int, total: int) -> str:
     """Bytes done of all; only what is known, and nothing where no bytes move."""
     if total:

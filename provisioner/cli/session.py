@@ -12,6 +12,7 @@ import click
 from click.core import ParameterSource
 
 from provisioner.cli.callbacks import Callbacks
+from provisioner.cli.names import shown
 from provisioner.cli.options import option
 from provisioner.cli.output import JSON, TABLE
 from provisioner.errors import ErrorCode, InputError
@@ -144,7 +145,18 @@ def _named(context: click.Context, parameter: click.Parameter, value: Path | Non
         setattr(session, name, value)
 
 
-FILE: Final = click.Path(path_type=Path)
+class _File(click.Path):
+    """Refuses an address, which as a path would lose a slash and be looked for here."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401 the library's own signature
+        """Raises click.BadParameter."""
+        if "://" in str(value):
+            text = f"{shown(str(value))} is no file of this machine: fetch it first"
+            raise click.BadParameter(text, ctx, param)
+        return super().convert(value, param, ctx)
+
+
+FILE: Final = _File(path_type=Path)
 config_option = option(
     "--config",
     type=FILE,

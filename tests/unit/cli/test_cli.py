@@ -684,11 +684,25 @@ def test_an_image_is_imported_here_and_registered_there(rig):
     done = rig.run("image", "import", "/src.qcow2", "--name", "tiny")
     assert done.exit_code == 0, done.output
     assert done.stdout == f"tiny: 8.0 MiB, digest {IMAGE.root}\n"
-    assert done.stderr == "converting\n"
+    assert done.stderr == ""  # nobody watches
     assert rig.desk.image_map["tiny"] == IMAGE
     assert "8.0 MiB" in rig.run("image", "list").stdout
     assert rig.json("image", "show", "tiny")["image"]["root"] == IMAGE.root
     assert "1970-01-01 00:00:01Z" in rig.run("image", "show", "tiny").stdout
+
+
+def test_an_import_that_nobody_watches_ends_with_one_line(rig):
+    rig.desk.refuse = OperatorError(ErrorCode.DATABASE_BUSY, "not now")
+    done = rig.run("image", "import", "/src.qcow2", "--name", "tiny")
+    failed(done, ErrorCode.DATABASE_BUSY, 75)
+
+
+@pytest.mark.parametrize(
+    "words", [("import", "https://x/y", "--name", "a"), ("build", "tiny", "--out", "https://x/y")]
+)
+def test_an_address_is_no_file_and_is_shown_as_it_was_written(rig, words):
+    assert "'https://x/y' is no file" in failed(rig.run("image", *words), ErrorCode.USAGE, 64)
+    assert rig.calls == []
 
 
 def test_bytes_that_a_name_does_not_stand_for_do_not_stay(rig):
