@@ -7,6 +7,7 @@ to the service. What the system trusts counts for nothing.
 
 import _socket
 import _thread
+import posix
 import re
 import socket
 import ssl
@@ -14,6 +15,7 @@ import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
 URL = re.compile(r"https://(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9.-]+))(?::([0-9]{1,5}))?/?")
@@ -28,55 +30,59 @@ OPTIONS = (
     (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, ALIVE_S),
     (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, ALIVE_TRIES),
 )
+KEYS = ("ca", "certificate", "key")
 
 
 class OverHttps:
-    """One service, by its URL.
+    """One service.
 
     Args:
-        url: https://HOST:PORT; the certificate has to name this host.
-        ca: The authority's certificate, a PEM file.
-        certificate: Ours, a PEM file.
-        key: Of our certificate, a PEM file without a password.
-
-    Raises:
-        ValueError: No such URL, or files that hold something else; says which.
+        values: Of the configuration: url, ca, certificate, key.
+        opened: Descriptor of a regular file, and more; fails for anything else.
+        ours_alone: Descriptor of a file that nobody else may read.
+        failure: Ends the call: a code, and words. Raised here for wrong values too.
+        lost: The service is away: it may be asked again.
     """
 
-    def __init__(self, *, url: str, ca: str, certificate: str, key: str) -> None:
-        found = URL.fullmatch(url)
+    def __init__(
+        self,
+        values: "dict[str, str]",
+        opened: "Callable[[str], tuple[int, object]]",
+        ours_alone: "Callable[[str], int]",
+        failure: "type[Exception]",
+        lost: "type[Exception]",
+    ) -> None:
+        self.url, self._failure, self._lost = values["url"], failure, lost
+        found = URL.fullmatch(self.url)
         if not found:
-            text = f"url: wanted https://HOST:PORT, not {url}"
-            raise ValueError(text)
-        self.url = url
+            raise failure("CONFIG_INVALID", f"url: wanted https://HOST:PORT, not {self.url}")
         # bytes: as text it would load tables of characters that no host of ours has
-        self.host, self.port = (found[1] or found[2]).encode(), found[3] or "443"
-        self.tls = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        self.tls.minimum_version = ssl.TLSVersion.TLSv1_2
-        what = f"ca {ca}"
+        self._host, self._port = (found[1] or found[2]).encode(), found[3] or "443"
+        ca, certificate, key = (values[each] for each in KEYS)
+        for descriptor in (opened(ca)[0], opened(certificate)[0], ours_alone(key)):
+            posix.close(descriptor)
+        self._tls = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        self._tls.minimum_version = ssl.TLSVersion.TLSv1_2
+        what = ca
         try:
-            self.tls.load_verify_locations(ca)
-            what = f"certificate {certificate} with key {key}"
-            self.tls.load_cert_chain(certificate, key, password="")  # else a terminal is asked
+            self._tls.load_verify_locations(ca)
+            what = f"{certificate} with {key}"
+            self._tls.load_cert_chain(certificate, key, password="")  # else a terminal is asked
         except OSError as error:
-            text = f"{what}: {words(error) or error.strerror or 'no PEM'}"
-            raise ValueError(text) from None
+            raise failure("CONFIG_INVALID", what, words(error) or "not readable as PEM") from None
 
     def __str__(self) -> str:
         return self.url
 
-    def connected(self, until: float) -> ssl.SSLSocket:
-        """A connection to the first address that answers.
-
-        Args:
-            until: By the monotonic clock; it is kept, whatever the other end does.
-
-        Raises:
-            OSError: TimeoutError without a number: the time is over.
-        """
-        plain = self._reached(until)
-        plain.settimeout(left(until))
-        return self.tls.wrap_socket(plain, server_hostname=self.host)
+    def connected(self, until: float) -> "Connection":
+        """A connection to the first address that answers; `until` by the monotonic clock."""
+        try:
+            plain = self._reached(until)
+            plain.settimeout(left(until))
+            made = self._tls.wrap_socket(plain, server_hostname=self._host)
+        except OSError as error:
+            raise self.meaning(error) from None
+        return Connection(self, made, until)
 
     def _reached(self, until: float) -> socket.socket:
         failure = OSError(0, "the name has no address")
@@ -103,7 +109,7 @@ class OverHttps:
 
         def ask() -> None:
             try:
-                found.append(_socket.getaddrinfo(self.host, self.port, 0, _socket.SOCK_STREAM))
+                found.append(_socket.getaddrinfo(self._host, self._port, 0, _socket.SOCK_STREAM))
             except OSError as error:
                 failed.append(error)
             done.release()
@@ -116,20 +122,55 @@ class OverHttps:
             raise failed[0]
         return found[0]
 
-    def refusal(self, error: OSError) -> str:
-        """Why the two ends do not accept each other, "" where they do: the service is away."""
+    def meaning(self, error: OSError) -> Exception:
+        """Of a connection's error: our deadline, ends that refuse each other, an absent service."""
+        if isinstance(error, _socket.timeout) and error.errno is None:
+            return error
         unbelieved = getattr(error, "verify_message", "")
         if unbelieved:
-            return (
-                f"{self.url}: its certificate is not believed by the authority in ca: {unbelieved}"
-            )
+            text = f"its certificate is not believed by the authority in ca: {unbelieved}"
+            return self._failure("TLS_REFUSED", self.url, text)
         said = words(error)
         if not said or "eof" in said:
-            return ""
+            return self._lost(error.strerror or type(error).__name__)
         alert = said.partition("alert ")[2]
         if alert:
-            return f"{self.url} refuses our certificate: {alert}"
-        return f"{self.url} does not speak TLS as we do: {said}"
+            return self._failure("TLS_REFUSED", self.url, f"refuses our certificate: {alert}")
+        return self._failure("TLS_REFUSED", self.url, f"does not speak TLS as we do: {said}")
+
+
+class Connection:
+    """A socket as the entry uses one; keeps the deadline and raises what the entry knows."""
+
+    def __init__(self, service: OverHttps, tls: ssl.SSLSocket, until: float) -> None:
+        self._service, self._tls, self._until = service, tls, until
+
+    def settimeout(self, seconds: float) -> None:
+        """Of the next call."""
+        self._tls.settimeout(seconds)
+
+    def sendall(self, data: bytes) -> None:
+        """All of it; an end that closed has perhaps said why, so that is no error here."""
+        unsent = memoryview(data)
+        try:
+            while unsent:
+                self._tls.settimeout(left(self._until))
+                unsent = unsent[self._tls.send(unsent) :]
+        except _socket.timeout:
+            raise
+        except OSError:
+            return
+
+    def recv(self, most: int) -> bytes:
+        """Some bytes, b"" at the end."""
+        try:
+            return self._tls.recv(most)
+        except OSError as error:
+            raise self._service.meaning(error) from None
+
+    def close(self) -> None:
+        """Without a farewell, which would have to be waited for."""
+        self._tls.close()
 
 
 def words(error: OSError) -> str:

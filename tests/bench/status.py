@@ -1,7 +1,7 @@
 """What `status` costs as CloudStack runs it, while 20 deployments are running.
 
 A process that does nothing else starts the entry, waits for its end and reads its line, 200
-times, and a bare Python in turn. Run as a program this is that process.
+times over each of its ways, and a bare Python in turn. Run as a program this is that process.
 """
 
 import json
@@ -16,29 +16,34 @@ MEDIAN_LIMIT, P99_LIMIT = 2.4, 3.0
 
 
 def figures():
-    """Both of one run; some two minutes."""
+    """All of one run; some two minutes."""
     from cloudstack_ext.contract import Verb
     from cloudstack_ext.lab.instances import instance_of
     from cloudstack_ext.lab.payload import lab_payload
     from tests.bench.figure import Run, beside
-    from tests.service.entry.rig import ENTRY
+    from tests.service.entry.rig import ENTRY, HTTPS, SOCKET
     from tests.service.faults.busy import TENANT, busy, quiet_site
 
     with quiet_site() as site:
         payload = site.folder / "status.json"
         payload.write_bytes(lab_payload(Verb.STATUS, instance_of(TENANT)))
         entry = [str(ENTRY), "status", str(payload), "60"]
+        over_https = site.folder / "over-https.conf"
+        site.by(HTTPS)
+        site.entry_config.replace(over_https)
+        site.by(SOCKET)
+        configs = [str(site.entry_config), str(over_https)]
         with busy(site):
             ended = subprocess.run(
-                [BARE[0], "-I", "-S", __file__, str(site.entry_config), *entry],
+                [BARE[0], "-I", "-S", __file__, *configs, *entry],
                 capture_output=True,
                 text=True,
                 check=True,
                 timeout=600,
             )
-    ours, bare = (
+    ours, https, bare = (
         Run(command=" ".join(argv), values=[1000 * each for each in taken])
-        for argv, taken in zip((entry, BARE), json.loads(ended.stdout), strict=True)
+        for argv, taken in zip((entry, entry, BARE), json.loads(ended.stdout), strict=True)
     )
     slow = Run(command=ours.command, values=[_slowest_of_a_hundred(ours.values)])
     return [
@@ -61,6 +66,7 @@ def figures():
             holds=slow.median <= P99_LIMIT * ours.median,
             n=len(ours.values),
         ),
+        beside("status over HTTPS", "ms", https, "over the socket", ours),
     ]
 
 
@@ -68,16 +74,17 @@ def _slowest_of_a_hundred(values):
     return sorted(values)[len(values) * 99 // 100]
 
 
-def measure(config, entry):
-    """Seconds of each call of the entry and of each bare Python, in turn; status must be known."""
-    environ = {"PATH": "/usr/bin:/bin", "RACKWRIGHT_ENTRY_CONFIG": config}
-    ours, bare = [], []
+def measure(configs, entry):
+    """Seconds of each call, by configuration and of a bare Python, in turn; status is known."""
+    ways = [{"PATH": "/usr/bin:/bin", "RACKWRIGHT_ENTRY_CONFIG": each} for each in configs]
+    ours, bare = [[] for _ in ways], []
     for _ in range(ENTRY_CALLS):
-        bare.append(_timed(BARE, environ)[0])
-        seconds, line = _timed(entry, environ)
-        assert json.loads(line) == {"status": "success", "power_state": "PowerOn"}, line
-        ours.append(seconds)
-    print(json.dumps([ours, bare]))
+        bare.append(_timed(BARE, {})[0])
+        for environ, taken in zip(ways, ours, strict=True):
+            seconds, line = _timed(entry, environ)
+            assert json.loads(line) == {"status": "success", "power_state": "PowerOn"}, line
+            taken.append(seconds)
+    print(json.dumps([*ours, bare]))
 
 
 def _timed(argv, environ):
@@ -95,4 +102,4 @@ def _timed(argv, environ):
 
 
 if __name__ == "__main__":
-    measure(sys.argv[1], sys.argv[2:])
+    measure(sys.argv[1:3], sys.argv[3:])

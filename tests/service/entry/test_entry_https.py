@@ -79,7 +79,7 @@ def test_all_four_lines_or_none(rig_https, missing):
     rig_https.serve(http(GOOD))
     lines = rig_https.usual_config().splitlines(keepends=True)
     rig_https.write_config("".join(line for line in lines if not line.startswith(f"{missing} ")))
-    assert "url, ca, certificate, key" in fails_at_once(rig_https, "CONFIG_INVALID")
+    assert "url, ca, certificate and key" in fails_at_once(rig_https, "CONFIG_INVALID")
 
 
 @pytest.mark.parametrize("key", ["timeout = 5", "key = /x", "socket = /s", "insecure = yes"])
@@ -93,14 +93,16 @@ def test_no_line_more(rig_https, key):
 def test_a_key_that_others_may_read_is_refused(own, mode):
     service = own.serve(http(GOOD))
     (own.keys.folder / "entry.key").chmod(mode)
-    assert "entry.key has mode" in fails_at_once(own, "CONFIG_INVALID", service=service)
+    assert "entry.key: has mode" in fails_at_once(own, "CONFIG_INVALID", service=service)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="changes owners")
 def test_a_key_of_somebody_else_is_refused(own):
     service = own.serve(http(GOOD))
     os.chown(own.keys.folder / "entry.key", 12345, 12345)
-    assert "belongs to uid 12345" in fails_at_once(own, "CONFIG_INVALID", service=service)
+    assert "entry.key: belongs to uid 12345" in fails_at_once(
+        own, "CONFIG_INVALID", service=service
+    )
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o400])

@@ -85,6 +85,8 @@ def test_a_service_restarted_between_two_retries_gets_the_same_request(rig):
     first = rig.serve(cut)
 
     def restart():
+        while not first.requests:
+            time.sleep(0.01)
         time.sleep(0.3)
         rig.leave()
         time.sleep(0.5)

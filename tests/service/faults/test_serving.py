@@ -45,8 +45,14 @@ def test_a_caller_without_a_farewell_does_not_keep_the_service_from_its_end(site
             75,
             "ADDRESS_MISSING: 192.0.2.1 is no address of this machine",
         ),
+        (
+            "[service]",
+            '[service]\nextension_certificate = "gone.pem"',
+            64,
+            "FILE_UNREADABLE: ",
+        ),
     ],
-    ids=["no folder", "no address"],
+    ids=["no folder", "no address", "no certificate"],
 )
 def test_where_one_listener_cannot_be_had_nothing_begins(site, old, new, status, said):
     with closing(sqlite3.connect(site.state / "rackwright.db")) as connection:
