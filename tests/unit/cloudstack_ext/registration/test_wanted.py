@@ -60,11 +60,12 @@ def test_the_example_is_read_whole():
 
 def test_what_the_example_comments_out_is_read_too():
     text = EXAMPLE.read_text()
-    for key in ("foreign_templates:", "  - id: 1111", "    image: debian-12\n\n", "settings:\n"):
-        assert f"# {key}" in text
-        text = text.replace(f"# {key}", key)
-    text = text.replace("#     image: debian-12", "    image: debian-12").replace("#   ", "  ")
-    wanted = parse_wanted(text.replace("# settings:", "settings:"), source="f", folder=Path())
+    for key in ("servers:", "foreign_templates:", "settings:"):
+        assert f"\n# {key}\n" in text
+        text = text.replace(f"\n# {key}\n", f"\n{key}\n")
+    wanted = parse_wanted(text.replace("\n#   ", "\n  "), source="f", folder=Path("/folder"))
+    assert wanted.servers[0].key_file == Path("/folder/ms.key")
+    assert wanted.servers[0].entry_files == Path("/folder/entry-ms1")
     assert wanted.foreign_templates[0].image == "debian-12"
     assert wanted.settings is not None
     assert wanted.settings[SettingName.START_RETRY] == "10"
