@@ -15,7 +15,8 @@ NOTES = """
 ## What is compared
 
 * **status**: a process that does nothing else starts the entry, waits for its end and reads its
-  line, and a bare Python in turn, while 20 deployments on fakes are running.
+  line, over the socket, over HTTPS, and a bare Python in turn, while 20 deployments on fakes are
+  running.
 * **image write**: 8 GiB with 1 GiB of data onto a loop device, HTTP on loopback. Ours checks the
   digest of every block and leaves zeros in the holes; the chain checks one digest over the packed
   image and writes every byte; bmaptool checks its ranges and leaves in the holes what was there.
