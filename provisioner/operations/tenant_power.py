@@ -78,6 +78,21 @@ class TenantPower:
         await known(self.records, running)
         return Answer(text="started" if act is PowerAct.ON else "rebooted")
 
+    async def cycle_alone(
+        self, request: InstanceRequest, allocation: Allocation | None
+    ) -> OperationRecord:
+        """A reboot of what is on, into its own networks; not waited for.
+
+        It supersedes nothing, and what is wanted stays as it is: a stop may come beside it.
+
+        Raises:
+            ConflictError: INSTANCE_BUSY, STATE_CONFLICT, INSTANCE_QUARANTINED, INSTANCE_ENDED ...
+        """
+        running = await self._startable(request.key, allocation)
+        if running.wanted is not Power.ON:
+            raise ConflictError(ErrorCode.STATE_CONFLICT, "it is stopped: start it instead")
+        return await self._command(running, REBOOT, request, None, running.vlans(), alone=True)
+
     async def off(
         self, request: InstanceRequest, allocation: Allocation | None, until: MonotonicSeconds
     ) -> Answer:
@@ -143,8 +158,10 @@ class TenantPower:
         allocation: Allocation,
         steps: StepList,
         request: InstanceRequest,
-        wanted: Power,
+        wanted: Power | None,
         vlans: tuple[int, ...],
+        *,
+        alone: bool = False,
     ) -> OperationRecord:
         """What is wanted changes only where the operation could be opened, or runs already."""
         commanded_at = self.clock.monotonic()
@@ -155,11 +172,13 @@ class TenantPower:
             operation,
             now=self.clock.wall(),
             of=allocation.id,
+            alone=alone,
         )
         record = await stored(open_it)
         learned(operation=record.id, epoch=record.epoch)
         if record.id == operation.id:
-            await mark(self.records, allocation, wanted=wanted, commanded_at=commanded_at)
+            wish = {} if wanted is None else {"wanted": wanted}
+            await mark(self.records, allocation, commanded_at=commanded_at, **wish)
         return record
 
     async def _done(self, record: OperationRecord, until: MonotonicSeconds) -> None:

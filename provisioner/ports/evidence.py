@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from provisioner.units import OperationId
+from provisioner.units import OperationId, ServerName
 
 
 class EvidenceLog(Protocol):
@@ -15,4 +15,8 @@ class EvidenceLog(Protocol):
 
     def records(self) -> tuple[Mapping[str, Any], ...]:
         """All, oldest first, as `rackwright evidence` prints them."""
+        ...
+
+    def newest_of(self, server: ServerName) -> Mapping[str, Any] | None:
+        """The last record of this server; None where it has none."""
         ...

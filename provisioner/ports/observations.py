@@ -3,6 +3,7 @@
 from typing import Protocol
 
 from provisioner.servers.allocation import InstanceKey, Remembered
+from provisioner.servers.operation import OperationRecord
 from provisioner.units import MonotonicSeconds, SiteName
 
 
@@ -19,4 +20,8 @@ class Observations(Protocol):
 
     def unfenced(self, site: SiteName) -> tuple[Remembered, ...]:
         """Of a site's deleted instances those whose server was not seen off since."""
+        ...
+
+    def operations_of(self, key: InstanceKey, most: int) -> tuple[OperationRecord, ...]:
+        """What was done for an instance, on whichever server; newest first."""
         ...

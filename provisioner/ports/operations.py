@@ -28,10 +28,12 @@ class Operations(Protocol):
         *,
         now: WallSeconds,
         of: AllocationId | None = None,
+        alone: bool = False,
     ) -> OperationRecord:
         """Move the server and open its operation; an older open one is superseded.
 
-        With `of` only while this allocation has the server, in the same transaction (1).
+        With `of` only while this allocation has the server, in the same transaction (1);
+        `alone` supersedes nothing: ConflictError INSTANCE_BUSY while something else goes on.
         """
         ...
 

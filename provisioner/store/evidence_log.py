@@ -10,7 +10,7 @@ from provisioner.store import moves, rows
 from provisioner.store.codec import plain
 from provisioner.store.tables import EVIDENCE, SERVER
 from provisioner.store.transactions import Transactions
-from provisioner.units import OperationId
+from provisioner.units import OperationId, ServerName
 
 Seal = Callable[[Mapping[str, Any], str | None, int], Mapping[str, Any]]
 """Document, hash of the record before (None: none) and sequence (from 1) -> signed record.
@@ -77,3 +77,15 @@ class SqlEvidenceLog:
         query = sa.select(EVIDENCE.c.record).order_by(EVIDENCE.c.sequence)
         with self._transactions.read() as connection:
             return tuple(connection.scalars(query))
+
+    def newest_of(self, server: ServerName) -> Mapping[str, Any] | None:
+        """The last record of this server."""
+        query = (
+            sa.select(EVIDENCE.c.record)
+            .where(EVIDENCE.c.server == server)
+            .order_by(EVIDENCE.c.sequence.desc())
+            .limit(1)
+        )
+        with self._transactions.read() as connection:
+            record: Mapping[str, Any] | None = connection.scalar(query)
+            return record

@@ -7,7 +7,7 @@ import sqlalchemy as sa
 
 from provisioner.servers.allocation import Allocation, InstanceKey, Phase, Remembered
 from provisioner.servers.model import Power, PowerReading, State
-from provisioner.servers.operation import Status
+from provisioner.servers.operation import OperationRecord, Status
 from provisioner.servers.states import Intent
 from provisioner.store import moves, rows
 from provisioner.store.tables import ALLOCATION, OPERATION, READING, SERVER, TOMBSTONE
@@ -31,6 +31,18 @@ class SqlObservations:
             )
             return None if found is None else _remembered(connection, [found], since)[0]
 
+    def operations_of(self, key: InstanceKey, most: int) -> tuple[OperationRecord, ...]:
+        """What was done for an instance, on whichever server; newest first."""
+        query = (
+            sa.select(OPERATION)
+            .join(ALLOCATION, ALLOCATION.c.id == OPERATION.c.allocation)
+            .where(rows.of_instance(key))
+            .order_by(OPERATION.c.number.desc())
+            .limit(most)
+        )
+        with self._transactions.read() as connection:
+            return tuple(rows.operation_of(row) for row in connection.execute(query).mappings())
+
     def of_site(self, site: SiteName, since: MonotonicSeconds) -> tuple[Remembered, ...]:
         """All of a site but those that were deleted, by instance."""
         newest = (
@@ -47,7 +59,6 @@ class SqlObservations:
         with self._transactions.read() as connection:
             found = [rows.allocation_of(row) for row in connection.execute(query).mappings()]
             return tuple(_remembered(connection, found, since))
-
 
     def unfenced(self, site: SiteName) -> tuple[Remembered, ...]:
         """Of a site's deleted instances those whose server was not seen off since."""
