@@ -257,7 +257,14 @@ def _desk(parts: Parts, engine: Engine) -> Desk:
             held=parts.held,
         ),
         site_keys=KeyBox(parts.database.site_keys, audit, sites, parts.held),
-        differences=Compared(parts.reconciler, audit, parts.clock, parts.held),
+        differences=Compared(
+            of=parts.reconciler,
+            records=records,
+            audit=audit,
+            clock=parts.clock,
+            rehearse=rehearsal,
+            held=parts.held,
+        ),
     )
 
 

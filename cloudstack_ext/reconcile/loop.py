@@ -82,18 +82,26 @@ class Reconciler:
         return tuple(self._reports.get(site, Report(site=site)) for site in self.sites)
 
     async def apply(self, identifier: str, who: str) -> Finding:
-        """Do what one finding waits for, if it is still so.
+        """Look, and do what it waits for."""
+        site, finding = await self.still(identifier)
+        key = InstanceKey(site=site, instance=finding.instance)
+        until = MonotonicSeconds(self.clock.monotonic() + ANSWER_S)
+        await self.machines.release(key, f"{site}: {WHO} by {who}", until=until)
+        return finding
+
+    async def still(self, identifier: str) -> tuple[SiteName, Finding]:
+        """One finding that waits for a person, if it is still so: CloudStack is asked anew.
 
         Raises:
             ConflictError: STATE_CONFLICT: it is not so any more, or nothing can be done about it.
-            OperatorError: TRUTH_SILENT and others: nobody can say whether it is still so.
+            OperatorError: CANNOT_TELL: nobody can say whether it is still so.
         """
         for site in self.sites:
             if any(each.id == identifier for each in self._last(site).findings):
-                return await self._apply(site, identifier, who)
+                return site, await self._still(site, identifier)
         raise ConflictError(ErrorCode.STATE_CONFLICT, f"there is no difference {identifier} (now)")
 
-    async def _apply(self, site: SiteName, identifier: str, who: str) -> Finding:
+    async def _still(self, site: SiteName, identifier: str) -> Finding:
         report = await self._look(site)
         if report.doubt:
             raise OperatorError(ErrorCode.CANNOT_TELL, f"{site}: {report.doubt}")
@@ -103,9 +111,6 @@ class Reconciler:
         if finding.act is not Act.RELEASE:
             text = f"{identifier} is not mended from here: {finding.remedy or finding.cause}"
             raise ConflictError(ErrorCode.STATE_CONFLICT, text)
-        key = InstanceKey(site=site, instance=finding.instance)
-        until = MonotonicSeconds(self.clock.monotonic() + ANSWER_S)
-        await self.machines.release(key, f"{site}: {WHO} by {who}", until=until)
         return finding
 
     def _last(self, site: SiteName) -> Report:

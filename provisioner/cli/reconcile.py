@@ -1,13 +1,12 @@
 """`rackwright reconcile`: what differs between CloudStack and us, and what is done about it."""
 
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import click
 
+from provisioner.cli.changes import How, change, changes
 from provisioner.cli.output import JSON, show_json, show_table
-from provisioner.cli.record import Reached, evidence_option, write_record
 from provisioner.cli.session import Session, asks
 
 COLUMNS = ("ID", "SITE", "WHAT", "INSTANCE", "SERVER", "THERE", "HERE", "CAUSE", "REMEDY")
@@ -35,30 +34,13 @@ def list_differences(session: Session, output: str) -> None:
 
 @reconcile.command()
 @click.argument("difference", nargs=-1, required=True)
-@evidence_option
-@asks
+@changes
 @click.pass_obj
-def apply(
-    session: Session, difference: tuple[str, ...], evidence: Path | None, output: str
-) -> None:
+def apply(session: Session, difference: tuple[str, ...], how: How) -> None:
     """Do what each DIFFERENCE waits for, if it is still so: CloudStack is asked anew."""
-    service = session.service()
     for identifier in difference:
-        done = service.ask("POST", f"/v1/differences/{quote(identifier, safe='')}/apply")
-        if output == JSON:
-            show_json(done)
-        else:
-            each = done["difference"]
-            click.echo(f"{each['name']} on {each['server']}: {each['act']}")
-        if evidence is not None:
-            reached = Reached(
-                asked=f"apply difference {identifier}",
-                done=done,
-                checked="the differences were listed again",
-                state=service.ask("GET", "/v1/differences"),
-                repeat=["reconcile", "list", "--output", "json"],
-            )
-            write_record(evidence, session, reached)
+        target = f"/v1/differences/{quote(identifier, safe='')}/apply"
+        change(session, how, asked=f"apply difference {identifier}", method="POST", target=target)
 
 
 def _row(site: str, each: dict[str, Any]) -> tuple[str, ...]:

@@ -75,11 +75,15 @@ class Differences(Protocol):
         """As each site stood at its last look; no site is asked."""
         ...
 
-    async def apply(self, identifier: str, who: str) -> Finding:
-        """Do what one finding waits for, if it is still so: the site is asked anew.
+    async def still(self, identifier: str) -> tuple[SiteName, Finding]:
+        """One finding that waits for a person, if it is still so: the site is asked anew.
 
         Raises:
             ConflictError: STATE_CONFLICT: it is not so any more, or nothing can be done about it.
             RackwrightError: Nobody can say whether it is still so.
         """
+        ...
+
+    async def apply(self, identifier: str, who: str) -> Finding:
+        """Look, and do what it waits for."""
         ...

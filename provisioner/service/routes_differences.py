@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from provisioner.config import Role
+from provisioner.operations.desk import Asked
 from provisioner.operations.desk_differences import DifferenceDesk
 from provisioner.ports.differences import Act, Finding
 from provisioner.service.routes import Asking, Route
@@ -47,14 +48,6 @@ class SitesShown:
     version: int = 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Applied:
-    """What was done."""
-
-    difference: DifferenceShown
-    version: int = 1
-
-
 def difference_routes(desk: DifferenceDesk) -> tuple[Route, ...]:
     """The table."""
 
@@ -71,9 +64,9 @@ def difference_routes(desk: DifferenceDesk) -> tuple[Route, ...]:
             )
         )
 
-    async def apply(asking: Asking) -> Applied:
-        done = await desk.apply_difference(asking.path["difference"], asking.operator)
-        return Applied(difference=_shown(done))
+    async def apply(asking: Asking) -> Asked:
+        identifier = asking.path["difference"]
+        return await desk.apply_difference(identifier, asking.operator, dry_run=asking.dry_run)
 
     return (
         Route(
@@ -90,7 +83,8 @@ def difference_routes(desk: DifferenceDesk) -> tuple[Route, ...]:
             role=Role.OPERATOR,
             answer=apply,
             summary="Do what one difference waits for, if it is still so.",
-            gives=Applied,
+            gives=Asked,
+            dries=True,
         ),
     )
 

@@ -27,7 +27,7 @@ from provisioner.operations.server_change import Change
 from provisioner.operations.whole_desk import Desk
 from provisioner.ports.catalogue import ImageRecord
 from provisioner.ports.clock import Clock
-from provisioner.ports.differences import Finding, Report
+from provisioner.ports.differences import Report
 from provisioner.ports.journal import AuditEntry
 from provisioner.ports.registered import RegisteredRow
 from provisioner.ports.site_keys import SiteKey
@@ -380,12 +380,12 @@ class MemoryDesk:
         """As told; each asked a minute ago."""
         return tuple((each, None if each.at is None else 60.0) for each in self.compared)
 
-    async def apply_difference(self, identifier: str, by: Operator) -> Finding:
-        """The one of that name, if it was told."""
-        self._change(by, identifier, dry_run=False)
+    async def apply_difference(self, identifier: str, by: Operator, *, dry_run: bool) -> Asked:
+        """The one of that name, if it was told: a release begins."""
+        self._change(by, identifier, dry_run=dry_run)
         for report in self.compared:
             for finding in report.findings:
-                if finding.id == identifier:
-                    return finding
+                if finding.id == identifier and finding.server is not None:
+                    return self._opened(finding.server, Intent.RELEASE, by, dry_run=dry_run)
         text = f"there is no difference {identifier} (now)"
         raise ConflictError(ErrorCode.STATE_CONFLICT, text)

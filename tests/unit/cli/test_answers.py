@@ -4,11 +4,23 @@ import json
 
 import pytest
 
+from provisioner.ports.differences import Act, Finding, Report
 from provisioner.servers.operation import Status
 from provisioner.service.openapi import document
 from tests.unit.cli.test_cli import MANIFEST, chain_of, write_manifest
 from tests.unit.cli.tree import call, leaves
 
+GONE = Finding(
+    kind="claimed-unknown-to-cloudstack",
+    instance="i-1",
+    name="i-2-1-VM",
+    server="bios1",
+    there="not shown",
+    here="active on bios1",
+    cause="expunged without a delete",
+    remedy="apply it",
+    act=Act.RELEASE,
+)
 NO_ANSWER = {("serve",), ("completion",), ("lab", "payload")}
 """The service itself, and those whose only output is for a program already."""
 ELSEWHERE = {
@@ -41,6 +53,9 @@ def words_of(rig, identifier, words, command):
         given = [*words, "--key", str(rig.folder / "key"), "--"]
     if words[0] == "operation" and words[1] != "list":
         given[-1] = identifier
+    if words == ("reconcile", "apply"):
+        rig.desk.compared = (Report(site="lab", at=0.0, findings=(GONE,)),)
+        given[-1] = GONE.id
     if words == ("evidence", "export"):
         given = [*words, "--all", str(rig.folder / "all"), "--"]
     if words in {("pool", "show"), ("pool", "put")}:
@@ -97,6 +112,7 @@ LOOKS = {
         for word in ("list", "show")
     ),
     *(("server", "calls"), ("operation", "follow"), ("audit", "list"), ("config", "check")),
+    ("reconcile", "list"),
     *(("evidence", word) for word in ("show", "export", "verify", "verify-chain")),
     *(("lab", "status"), ("lab", "payload"), ("lab", "cloudstack", "status"), ("completion",)),
 }
@@ -106,7 +122,7 @@ MAKES = {
     *(("lab", "cloudstack", "up"), ("lab", "cloudstack", "down")),
 }
 """They make files for who calls them, or what evidence is kept with: no service is asked."""
-HARDWARE = {"server", "operation"}
+HARDWARE = {"server", "operation", "reconcile"}
 
 
 def test_every_command_speaks_to_programs_too(rig):

@@ -8,6 +8,10 @@ from cloudstack_ext.reconcile.compare import Difference
 from cloudstack_ext.reconcile.loop import Reconciler
 from cloudstack_ext.reconcile.views import CloudInstance, Union
 from provisioner.errors import ErrorCode, RackwrightError, TransientError
+from provisioner.operations.desk import Operator
+from provisioner.operations.desk_differences import Compared
+from provisioner.operations.rehearsal import Rehearsal
+from provisioner.operations.release import RELEASE
 from provisioner.servers.model import Power, PowerReading, State
 from provisioner.testing import store
 from provisioner.units import Seconds
@@ -131,6 +135,27 @@ def test_a_claim_that_cloudstack_does_not_know_waits_for_a_person(active, reconc
     assert active.power_of() is Power.ON
     active.live(reconciler.apply(claimed.id, "ann"))
     assert active.state() is State.RELEASING
+
+
+def test_a_dry_run_walks_the_release_and_changes_nothing(active, reconciler, sky):  # noqa: F811
+    sky.forgets()
+    (claimed,) = rounds(active, reconciler, times=3).findings
+    rehearse = Rehearsal(records=active.records, clock=active.clock, site=active.site)
+    desk = Compared(
+        of=reconciler,
+        records=active.records,
+        audit=active.database.audit,
+        clock=active.clock,
+        rehearse=rehearse,
+    )
+    ann = Operator(name="ann", role="operator", by="uid 1000")
+    planned = active.live(desk.apply_difference(claimed.id, ann, dry_run=True))
+    assert [step.name for step in planned.steps] == list(RELEASE.names())
+    assert active.state() is State.ACTIVE
+    done = active.live(desk.apply_difference(claimed.id, ann, dry_run=False))
+    assert (done.server, active.operation(done.operation).kind) == ("s1", "release")
+    entry = active.database.audit.entries()[0]
+    assert entry.act == "apply claimed-unknown-to-cloudstack"
 
 
 def test_what_is_not_so_any_more_is_not_applied(active, reconciler, sky):  # noqa: F811
