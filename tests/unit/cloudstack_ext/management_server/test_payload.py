@@ -86,6 +86,8 @@ def test_an_instance_s_own_details_lie_over_its_offering_s():
     instance = Cloud(hosts=[HOST]).new_instance(template={"x": "t"}, offering={"x": "o", "y": "o"})
     body = body_of(Sending(verb="stop", caller=USER), instance, HOST, EXTENSION)
     assert body["externaldetails"]["virtualmachine"] == {"x": "t", "y": "o"}
+    assert body[DETAILS]["details"]["External:x"] == "t"
+    assert body[DETAILS]["details"]["External:y"] == "o"
     assert body["externaldetails"]["host"]["shared_key"] == "from-host"
 
 

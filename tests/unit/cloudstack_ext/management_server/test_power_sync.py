@@ -81,6 +81,8 @@ def test_with_high_availability_the_server_harms_itself_and_sends_no_stop(world)
 
 def test_an_entry_that_is_gone_stops_all_without_a_call_after_some_pings(world):
     running, stopped = world.running(), world.stopped()
+    world.ping(5)
+    world.forget()
     world.server.entry.argv = [str(world.folder / "gone")]
     world.server.path_round()
     world.ping(2)
