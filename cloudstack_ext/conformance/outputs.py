@@ -6,6 +6,7 @@ from cloudstack_ext.conformance.model import check, must, must_fail, must_succee
 from cloudstack_ext.conformance.stage import Stage
 from cloudstack_ext.management_server.merge import UnparsableError, merged
 from cloudstack_ext.management_server.payload import Action, statuses_payload
+from cloudstack_ext.management_server.server import has_console
 from cloudstack_ext.power_view import PowerState
 from provisioner.units import Seconds
 
@@ -105,10 +106,7 @@ async def getconsole_is_a_console_or_a_failure(stage: Stage) -> None:
     if called.failure:
         must_fail(called, "getconsole")
         return
-    said = called.parsed()
-    console = said.get("console") if isinstance(said, dict) else None
-    has = isinstance(console, dict) and ("url" in console or {"host", "port"} <= set(console))
-    must(has, f"getconsole: exit 0 without url or host and port: {shown(called)}")
+    must(has_console(called), f"getconsole: exit 0 without url or host and port: {shown(called)}")
 
 
 @check("read 2.12")

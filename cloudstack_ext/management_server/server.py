@@ -52,6 +52,13 @@ class ActionResult:
     details: str
 
 
+def has_console(called: Called) -> bool:
+    """What the server looks for in the answer to `getconsole` (read 2.10)."""
+    said = called.parsed()
+    console = said.get("console") if not called.failure and isinstance(said, dict) else None
+    return isinstance(console, dict) and ("url" in console or {"host", "port"} <= set(console))
+
+
 @dataclass(slots=True, eq=False)
 class _Job:
     instance: Instance
@@ -142,9 +149,10 @@ class ManagementServer:
         details = HELD if called.held else called.failure or called.output.strip()
         return ActionResult(success=not called.failure, details=details)
 
-    async def console(self, instance: Instance) -> Called:
-        """CreateConsoleEndpoint: anything but a JSON object with `console` is none (seen e)."""
-        return await self.commands.send("getconsole", instance, caller=self.caller)
+    async def console(self, instance: Instance) -> Outcome:
+        """CreateConsoleEndpoint: all but a url, or a host with its port, is none (seen e)."""
+        called = await self.commands.send("getconsole", instance, caller=self.caller)
+        return Outcome(failure="" if has_console(called) else NO_CONSOLE)
 
     async def class_name(self, name: str, host: Host) -> Called:
         """An agent command that the extension's host does not know (seen 2.3)."""

@@ -7,7 +7,7 @@ import pytest
 from cloudstack_ext.contract import DETAILS
 from cloudstack_ext.management_server.instances import State
 from cloudstack_ext.management_server.payload import Action
-from cloudstack_ext.management_server.server import CANCELLED, LOST
+from cloudstack_ext.management_server.server import CANCELLED, LOST, NO_CONSOLE
 from tests.unit.cloudstack_ext.management_server.world import called
 
 FAILS = (1, "no")
@@ -106,6 +106,25 @@ def test_an_action_that_fails_is_a_job_that_succeeds(world):
 def test_an_action_of_what_never_ran_is_refused(world):
     result = world.run(world.server.act(world.instance(), Action(name="why")))
     assert (result.success, world.verbs()) == (False, [])
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_one"),
+    [
+        ((0, '{"console":{"url":"https://x","protocol":"direct"}}'), True),
+        ((0, '{"console":{"host":"h","port":5900,"password":"p"}}'), True),
+        ((0, '{"console":{"host":"h"}}'), False),
+        ((0, '{"url":"https://x"}'), False),
+        ((0, 'warn\n{"console":{"url":"x"}}'), False),
+        ((0, ""), False),
+        ((1, '{"console":{"url":"x"}}'), False),
+    ],
+)
+def test_a_console_is_a_url_or_a_host_with_its_port_and_all_else_is_one_text(world, answer, is_one):
+    instance = world.running()
+    world.script.says["getconsole"] = answer
+    outcome = world.run(world.server.console(instance))
+    assert outcome.failure == ("" if is_one else NO_CONSOLE)
 
 
 def test_a_class_name_has_five_seconds_and_no_instance(world):
