@@ -8,7 +8,7 @@ Source: knowledge of a running management server 4.22, recorded in tests/data/pa
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -16,6 +16,7 @@ from typing import Any
 from cloudstack_ext.fields import Field
 from cloudstack_ext.networks import UUID, read_networks
 from cloudstack_ext.power_view import PowerState
+from cloudstack_ext.registration.actions import ACTIONS, ActionName, RoleType
 from cloudstack_ext.tenant_data import TenantData, read_tenant_data
 from provisioner.errors import ErrorCode, InputError, RackwrightError
 from provisioner.servers.allocation import InstanceKey, InstanceRequest
@@ -58,6 +59,34 @@ class Request:
     verb: Verb
     instance: InstanceRequest
 
+    @property
+    def act(self) -> str:
+        """As it stands in the audit."""
+        return f"verb {self.verb}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActionRequest:
+    """One custom action; its instance is named, and nothing of it is asked for.
+
+    Attributes:
+        state: CloudStack's, "Running" or "Stopped"; "" where the payload has none.
+        by_admin: The caller's role type as claimed. Whom CloudStack lets run an action is
+            decided there, by the roles that were registered.
+        parameters: Those that the action declares, as far as they are given.
+    """
+
+    name: ActionName
+    instance: InstanceRequest
+    state: str
+    by_admin: bool
+    parameters: Mapping[str, str]
+
+    @property
+    def act(self) -> str:
+        """As it stands in the audit."""
+        return f"action {self.name}"
+
 
 @dataclass(frozen=True, slots=True)
 class Reply:
@@ -73,7 +102,7 @@ class Reply:
 
 
 def parse(verb: str, payload: bytes, site: SiteName) -> Request:
-    """Read one call.
+    """Read one call of a verb, where there are no custom actions.
 
     Args:
         verb: argv[1]: one of ours, a custom action's name, or a Java class name.
@@ -83,9 +112,22 @@ def parse(verb: str, payload: bytes, site: SiteName) -> Request:
     Raises:
         InputError: With one of the codes PAYLOAD_*, VERB_*, CUSTOM_ACTION_REFUSED, USER_DATA_*.
     """
+    call = parse_call(verb, payload, site)
+    if isinstance(call, ActionRequest):
+        raise InputError(ErrorCode.CUSTOM_ACTION_REFUSED, "there are no custom actions")
+    return call
+
+
+def parse_call(verb: str, payload: bytes, site: SiteName) -> Request | ActionRequest:
+    """Read one call, as `parse`; a custom action is one by the payload's key alone.
+
+    Its name stands in argv[1] too, but may be any verb's.
+    """
     if "." in verb:
         raise InputError(ErrorCode.VERB_UNKNOWN, "a Java class name is no verb")
-    body = _no_action(payload)
+    body = Field(_object(payload))
+    if body.has("action"):
+        return _action(body, site)
     if verb in NOT_THERE:
         raise InputError(ErrorCode.VERB_NOT_THERE, f"{verb} is not there yet")
     if verb not in set(Verb):
@@ -101,7 +143,9 @@ def parse_statuses(payload: bytes) -> HostLabel:
     Raises:
         InputError: With one of the codes PAYLOAD_*.
     """
-    body = _no_action(payload)
+    body = Field(_object(payload))
+    if body.has("action"):
+        raise InputError(ErrorCode.CUSTOM_ACTION_REFUSED, "no action is called like a verb")
     host = body["externaldetails"]["host"]["host"]
     return HostLabel(host.must(host.text() or None, "the host's own label"))
 
@@ -125,6 +169,25 @@ def done(text: str) -> Reply:
 def power(state: PowerState) -> Reply:
     """What `status` says."""
     return Reply(_line({"status": "success", "power_state": state.value}))
+
+
+def shown(rows: Sequence[Mapping[str, str]]) -> Reply:
+    """What an action found, as CloudStack's UI shows it: a table, and nothing else is.
+
+    Args:
+        rows: At least one, all with the same keys.
+
+    Raises:
+        InputError: PAYLOAD_TOO_LARGE.
+    """
+    assert rows
+    assert all(row.keys() == rows[0].keys() for row in rows)
+    message = [dict(row) for row in rows]
+    line = _line({"status": "success", "printmessage": "true", "message": message})
+    if len(line) >= LINE_MOST:
+        text = f"an answer of {len(line)} bytes does not fit into one line: ask your operator"
+        raise InputError(ErrorCode.PAYLOAD_TOO_LARGE, text)
+    return Reply(line)
 
 
 def powers(states: Mapping[str, PowerState]) -> Reply:
@@ -174,15 +237,41 @@ def _object(payload: bytes) -> dict[str, Any]:
     return body
 
 
-def _no_action(payload: bytes) -> Field:
-    """An action's name in argv may be `delete`: only this key tells them apart."""
-    body = Field(_object(payload))
-    if body.has("action"):
-        raise InputError(ErrorCode.CUSTOM_ACTION_REFUSED, "custom actions are not there yet")
-    return body
+def _action(body: Field, site: SiteName) -> ActionRequest:
+    named = body["action"].value
+    if not isinstance(named, str) or named not in set(ActionName):
+        text = f"no such action; there are {', '.join(sorted(ActionName))}"
+        raise InputError(ErrorCode.CUSTOM_ACTION_REFUSED, text)
+    name = ActionName(named)
+    return ActionRequest(
+        name=name,
+        instance=_instance(None, body, site),
+        state=body[DETAILS]["state"].text() or "",
+        by_admin=body["caller"]["roletype"].lines(most=255) == RoleType.ADMIN,
+        parameters=_parameters(name, body["parameters"]),
+    )
 
 
-def _instance(verb: Verb, body: Field, site: SiteName) -> InstanceRequest:
+def _parameters(name: ActionName, given: Field) -> Mapping[str, str]:
+    """All of them are texts; one that the action does not know was meant to do something."""
+    declared = ACTIONS[name].parameters
+    known = [each.name for each in declared]
+    if given.value is not None and not isinstance(given.value, dict):
+        given.refuse("an object")
+    if given.value is not None and not given.value.keys() <= set(known):
+        text = f"{given.path}: {name} takes {' and '.join(known) or 'none'}, and nothing else"
+        raise InputError(ErrorCode.PAYLOAD_FIELD, text)
+    found = {}
+    for each in declared:
+        value = given[each.name].text() or None
+        if each.required:
+            given[each.name].must(value, "a text")
+        if value is not None:
+            found[each.name] = value
+    return found
+
+
+def _instance(verb: Verb | None, body: Field, site: SiteName) -> InstanceRequest:
     uuid = body["virtualmachineid"]
     instance = uuid.must(uuid.matching(UUID, "a uuid"), "a uuid").lower()
     name = body["virtualmachinename"].text() or ""

@@ -175,14 +175,17 @@ async def _answer(
         note=partial(_note, parts, caller.by),
         create_within=Seconds(parts.settings.times.create_answer_within_s),
         cloud=parts.truths,
+        desk=parts.tenants,
     )
     return reply.line, reply.exit
 
 
-async def _note(parts: Parts, by: str, request: contract.Request, outcome: str) -> None:
+async def _note(
+    parts: Parts, by: str, request: contract.Request | contract.ActionRequest, outcome: str
+) -> None:
     """Once and without patience: an answer does not wait for its line in the audit."""
     asked = request.instance
-    who, act = f"{asked.who}, {by}", f"verb {request.verb}"
+    who, act = f"{asked.who}, {by}", request.act
     try:
         await asyncio.to_thread(parts.database.audit.audit, who, act, asked.key.instance, outcome)
     except RackwrightError as error:

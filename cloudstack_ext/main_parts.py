@@ -3,8 +3,10 @@
 import asyncio
 import hashlib
 import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from cloudstack_ext.main_reconcile import reconciler_of
 from cloudstack_ext.main_truth import Truths
@@ -15,21 +17,24 @@ from provisioner.adapters.keys.secret_box import load_secret_box
 from provisioner.adapters.operation_files import OperationFiles
 from provisioner.config import Settings
 from provisioner.durable import Durable
-from provisioner.evidence.chain import link
+from provisioner.evidence.certificate import certificate
+from provisioner.evidence.chain import Record, link
 from provisioner.operations.bell import Bell
 from provisioner.operations.doors import Records, Site
 from provisioner.operations.machines import BareMetal
+from provisioner.operations.tenant_desk import Tenants
+from provisioner.ports.keys import Signer
 from provisioner.ramdisk.record import read_record
 from provisioner.ramdisk.site import site_archive
 from provisioner.seed.nocloud import compose_seed
 from provisioner.seed.validate import check_seed
 from provisioner.seed.volume import make_volume
-from provisioner.servers.allocation import InstanceRequest
+from provisioner.servers.allocation import InstanceKey, InstanceRequest
 from provisioner.servers.model import ServerRecord
 from provisioner.servers.turns import Pace
 from provisioner.service.metrics import Metrics
 from provisioner.store.database import Database
-from provisioner.units import MonotonicSeconds
+from provisioner.units import MonotonicSeconds, WallSeconds
 
 SITE_ARCHIVE = "site.img"
 
@@ -44,6 +49,7 @@ class Parts:
     records: Records
     bell: Bell
     machines: BareMetal
+    tenants: Tenants
     truths: Truths
     reconciler: Reconciler
     site: Site
@@ -93,6 +99,16 @@ def compose(settings: Settings) -> Parts:
         check_seed=lambda request: check_seed(request, ports=len(request.networks)),
         held=held,
     )
+    kept = OperationFiles(settings.service.state_dir / "operations")
+    tenants = Tenants(
+        records=records,
+        bell=bell,
+        clock=clock,
+        times=settings.times,
+        kept=kept,
+        certify=partial(_certify, signer),
+        held=held,
+    )
     return Parts(
         settings=settings,
         clock=clock,
@@ -100,10 +116,11 @@ def compose(settings: Settings) -> Parts:
         records=records,
         bell=bell,
         machines=machines,
+        tenants=tenants,
         truths=Truths(database=database, clock=clock, settings=settings),
         reconciler=reconciler_of(settings, database, records, machines, clock),
         site=_site(settings),
-        files=OperationFiles(settings.service.state_dir / "operations"),
+        files=kept,
         durable=durable,
         metrics=Metrics(),
         held=held,
@@ -129,6 +146,13 @@ async def _make_seed(request: InstanceRequest, server: ServerRecord, sector_byte
     macs = [nic.mac for nic in server.tenant_nics()]
     texts = compose_seed(request, macs, salt=secrets.token_hex(8))
     return await asyncio.to_thread(make_volume, texts.files(), sector_bytes=sector_bytes)
+
+
+def _certify(
+    signer: Signer, record: Record, key: InstanceKey, since: WallSeconds
+) -> Mapping[str, Any]:
+    instance = f"{key.site}/{key.instance}"
+    return certificate(record, instance=instance, since=since, signer=signer)
 
 
 def _site(settings: Settings) -> Site:

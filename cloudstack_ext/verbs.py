@@ -10,14 +10,18 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Protocol
 
+from cloudstack_ext.actions.asked import Asked
+from cloudstack_ext.actions.table import ANSWER_WITHIN as ACTION_ANSWER_WITHIN
+from cloudstack_ext.actions.table import act
 from cloudstack_ext.contract import (
     STATUSES,
+    ActionRequest,
     Reply,
     Request,
     Verb,
     done,
     failed,
-    parse,
+    parse_call,
     parse_statuses,
     parse_wait,
     power,
@@ -26,10 +30,11 @@ from cloudstack_ext.contract import (
 )
 from cloudstack_ext.power_view import PowerState, row_of
 from provisioner.about import learned
-from provisioner.errors import RackwrightError, TransientError
+from provisioner.errors import ErrorCode, InputError, RackwrightError, TransientError
 from provisioner.ports.clock import Clock
 from provisioner.ports.controllers import PowerAct
 from provisioner.ports.machines import Machines
+from provisioner.ports.tenant_desk import TenantDesk
 from provisioner.servers.allocation import InstanceKey, InstanceRequest, Protection
 from provisioner.units import MonotonicSeconds, Seconds, SiteName
 
@@ -40,7 +45,7 @@ CREATE_ANSWER_WITHIN = Seconds(1440.0)
 DELETE_ANSWER_WITHIN = Seconds(10.0)
 """CloudStack's expunge thread goes through all instances one by one."""
 
-Note = Callable[[Request, str], Awaitable[None]]
+Note = Callable[[Request | ActionRequest, str], Awaitable[None]]
 """Writes down who asked for what, and "ok" or the code of the refusal."""
 
 
@@ -178,6 +183,7 @@ async def answer(
     note: Note | None = None,
     create_within: Seconds = CREATE_ANSWER_WITHIN,
     cloud: Cloud | None = None,
+    desk: TenantDesk | None = None,
 ) -> Reply:
     """Answer one call of the entry; every RackwrightError is a reply.
 
@@ -191,27 +197,50 @@ async def answer(
         note: For the audit; not told of `status`, which is asked all the time. None: nobody.
         create_within: The setting create_answer_within_s.
         cloud: Asked about the instance; None: nobody is.
+        desk: Asked by custom actions; None: these machines have none.
     """
     began = clock.monotonic()
     try:
         within = parse_wait(wait) * SHARE_OF_WAIT
         if verb == STATUSES:
             return await statuses(payload, site, machines)
-        request = parse(verb, payload, site)
+        request = parse_call(verb, payload, site)
     except RackwrightError as error:
         learned(code=error.code)
         return failed(error)
     learned(instance=request.instance.key.instance)
-    limits = {Verb.CREATE: create_within, Verb.DELETE: DELETE_ANSWER_WITHIN}
-    until = MonotonicSeconds(began + min(within, limits.get(request.verb, within)))
+    until = MonotonicSeconds(began + min(within, _limit(request, within, create_within)))
     try:
-        call = Call(
-            instance=request.instance, machines=machines, until=until, cloud=cloud or NobodyAsked()
-        )
-        reply, outcome = await ACTS[request.verb](call), "ok"
+        if isinstance(request, ActionRequest):
+            reply = await _action(request, desk, until)
+        else:
+            call = Call(
+                instance=request.instance,
+                machines=machines,
+                until=until,
+                cloud=cloud or NobodyAsked(),
+            )
+            reply = await ACTS[request.verb](call)
+        outcome = "ok"
     except RackwrightError as error:
         learned(code=error.code)
         reply, outcome = failed(error), str(error.code)
-    if note is not None and request.verb is not Verb.STATUS:
+    if note is not None and not (isinstance(request, Request) and request.verb is Verb.STATUS):
         await note(request, outcome)
     return reply
+
+
+def _limit(request: Request | ActionRequest, within: float, create_within: Seconds) -> float:
+    """What a call gets at most, however long CloudStack would wait."""
+    if isinstance(request, ActionRequest):
+        return ACTION_ANSWER_WITHIN
+    limits = {Verb.CREATE: create_within, Verb.DELETE: DELETE_ANSWER_WITHIN}
+    return limits.get(request.verb, within)
+
+
+async def _action(
+    request: ActionRequest, desk: TenantDesk | None, until: MonotonicSeconds
+) -> Reply:
+    if desk is None:
+        raise InputError(ErrorCode.CUSTOM_ACTION_REFUSED, "these machines have no custom actions")
+    return await act(Asked(request=request, desk=desk, until=until))

@@ -165,7 +165,7 @@ def test_payload_files_lie_as_a_management_server_leaves_them(service, managemen
     [
         ("delete", 56, "CUSTOM_ACTION_REFUSED"),
         ("why", 7, "CUSTOM_ACTION_REFUSED"),
-        ("sel log", 8, "CUSTOM_ACTION_REFUSED"),
+        ("power-cycle", 8, "PAYLOAD_FIELD"),
         ("getconsole", 3, "VERB_NOT_THERE"),
         ("statuses", 31, "PAYLOAD_FIELD"),
         ("statuses", 7, "CUSTOM_ACTION_REFUSED"),

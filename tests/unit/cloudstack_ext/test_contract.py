@@ -4,15 +4,20 @@ import pytest
 
 from cloudstack_ext.contract import (
     PAYLOAD_MOST,
+    STATUSES,
+    ActionRequest,
     Verb,
     done,
     failed,
     parse,
+    parse_call,
+    parse_statuses,
     parse_wait,
     power,
     prepared,
 )
 from cloudstack_ext.power_view import PowerState
+from cloudstack_ext.registration.actions import ActionName
 from provisioner.errors import ErrorCode, InputError, OperatorError
 from tests.recorded_payloads import DETAILS, SITE, body_of, changed, payload_of
 
@@ -23,7 +28,7 @@ USER_DATA_MOST = 1_048_576
 
 def refusal(payload, verb="create"):
     with pytest.raises(InputError) as caught:
-        parse(verb, payload, SITE)
+        parse_call(verb, payload, SITE)
     return caught.value
 
 
@@ -226,10 +231,87 @@ def test_a_verb_of_later_versions_says_so():
     assert refusal(payload_of(39), "getconsole").code is ErrorCode.VERB_NOT_THERE
 
 
-@pytest.mark.parametrize("action", [None, "", "x"])
+@pytest.mark.parametrize("action", [None, "", "x", 7, ["why"], {"why": 1}, *Verb, "statuses"])
 @pytest.mark.parametrize("verb", [*Verb, "power-cycle"])
-def test_the_key_action_makes_it_a_custom_action_whatever_argv_says(verb, action):
+def test_a_payload_with_the_key_action_is_never_a_verb(verb, action):
     assert refusal(changed(39, "action", action), verb).code is ErrorCode.CUSTOM_ACTION_REFUSED
+
+
+@pytest.mark.parametrize("verb", [*Verb, "getconsole", "why", "sel log", "anything"])
+def test_an_action_is_what_the_payload_calls_it_whatever_argv_says(verb):
+    request = parse_call(verb, changed(7, "action", "why"), SITE)
+    assert isinstance(request, ActionRequest)
+    assert request.name is ActionName.WHY
+    assert request.instance.key.instance == body_of(7)["virtualmachineid"]
+    assert request.instance.who == "lab: alice (User)"
+    assert (request.state, request.by_admin, request.parameters) == ("Stopped", False, {})
+    assert request.act == "action why"
+
+
+def test_who_has_no_actions_is_told_of_none():
+    with pytest.raises(InputError) as caught:
+        parse("why", changed(7, "action", "why"), SITE)
+    assert caught.value.code is ErrorCode.CUSTOM_ACTION_REFUSED
+
+
+def test_no_action_is_called_like_a_verb():
+    assert not set(ActionName) & {*Verb, STATUSES, "getconsole"}
+
+
+def test_statuses_is_no_action():
+    with pytest.raises(InputError) as caught:
+        parse_statuses(changed(7, "action", "why"))
+    assert caught.value.code is ErrorCode.CUSTOM_ACTION_REFUSED
+
+
+ACTED = {"virtualmachineid", "action", "caller", DETAILS, "virtualmachinename", "externaldetails"}
+
+
+def acted(action, parameters=...):
+    body = {key: body_of(8)[key] for key in ACTED} | {"action": action}
+    return json.dumps(body if parameters is ... else body | {"parameters": parameters}).encode()
+
+
+@pytest.mark.parametrize(
+    ("action", "parameters", "path"),
+    [
+        ("power-cycle", ..., "parameters.confirm: wanted a text, found nothing"),
+        ("power-cycle", None, "parameters.confirm: wanted a text, found nothing"),
+        ("power-cycle", {}, "parameters.confirm: wanted a text, found nothing"),
+        ("power-cycle", {"confirm": None}, "parameters.confirm: wanted a text"),
+        ("power-cycle", {"confirm": ""}, "parameters.confirm: wanted a text"),
+        ("power-cycle", {"confirm": True}, "parameters.confirm: wanted a text"),
+        ("power-cycle", {"confirm": 7}, "parameters.confirm: wanted a text"),
+        ("power-cycle", {"confirm": ["i-7-3-VM"]}, "parameters.confirm: wanted a text"),
+        ("power-cycle", {"confirm": "a\nb"}, "parameters.confirm: wanted printable"),
+        ("power-cycle", {"confirm": "x" * 256}, "parameters.confirm: wanted at most 255"),
+        ("power-cycle", {"confirm": "x", "target": "pxe"}, "parameters: power-cycle takes confirm"),
+        ("power-cycle", ["confirm"], "parameters: wanted an object"),
+        ("cordon", {"reason": 1.5}, "parameters.reason: wanted a text"),
+        ("cordon", ..., "parameters.reason: wanted a text, found nothing"),
+        ("why", {"confirm": "x"}, "parameters: why takes none, and nothing else"),
+        ("why", "x", "parameters: wanted an object"),
+    ],
+)
+def test_parameters_that_are_missing_or_wrong_are_said_in_one_line(action, parameters, path):
+    error = refusal(acted(action, parameters), action)
+    assert error.code is ErrorCode.PAYLOAD_FIELD
+    assert error.brief.startswith(path)
+    assert error.brief.isprintable()
+
+
+def test_parameters_are_read_as_the_action_declares_them():
+    confirmed = parse_call("x", acted("power-cycle", {"confirm": "i-7-3-VM"}), SITE)
+    assert confirmed.parameters == {"confirm": "i-7-3-VM"}
+    assert parse_call("x", acted("reinstall", {"confirm": "i"}), SITE).parameters == {
+        "confirm": "i"
+    }
+    assert parse_call("x", acted("why", {}), SITE).parameters == {}
+
+
+def test_nothing_of_an_action_s_payload_chooses_machine_image_or_networks():
+    instance = parse_call("x", acted("why"), SITE).instance
+    assert (instance.pool, instance.host, instance.image, instance.networks) == (None,) * 3 + ((),)
 
 
 def test_a_caller_cannot_write_lines_into_the_evidence():

@@ -7,6 +7,7 @@ import pytest
 from cloudstack_ext.verbs import answer
 from provisioner.errors import ErrorCode, OperatorError, TransientError
 from provisioner.ports.controllers import PowerAct
+from provisioner.ports.tenant_desk import Story
 from provisioner.servers.allocation import InstanceKey, InstanceView, Phase
 from provisioner.servers.model import Power
 from provisioner.testing.clock import FakeClock
@@ -252,3 +253,43 @@ def test_what_was_asked_for_and_how_it_ended_is_noted(told):
         ("prepare", key_of(38), "ok"),
         ("start", key_of(38), "INSTANCE_UNKNOWN"),
     ]
+
+
+class Desk:
+    """Somebody to ask."""
+
+    async def story(self, key):
+        return Story(view=InstanceView(phase=None), now=0.0)
+
+
+def test_an_action_asks_the_desk_and_no_machine_and_is_noted(told, machines):
+    noted = []
+
+    async def note(request, outcome):
+        noted.append((request.act, request.instance.who, outcome))
+
+    why = changed(7, "action", "why")
+    code, body = told("delete", why, desk=Desk(), note=note)
+    assert (code, body["printmessage"], body["message"][0]["item"]) == (0, "true", "state")
+    assert told("x", changed(7, "action", "reseed"), desk=Desk(), note=note)[0] == 1
+    assert told("why", why, note=note)[0] == 1  # these machines have no desk
+    assert machines.calls == []
+    assert noted == [
+        ("action why", "lab: alice (User)", "ok"),
+        ("action reseed", "lab: alice (User)", "CUSTOM_ACTION_REFUSED"),
+        ("action why", "lab: alice (User)", "CUSTOM_ACTION_REFUSED"),
+    ]
+
+
+@pytest.mark.parametrize(("wait", "seconds"), [("20", 6.0), ("5", 4.0)])
+def test_an_action_is_answered_within_its_time(clock, wait, seconds):
+    class Slow:
+        async def power_cycle(self, request, *, until):
+            assert until == clock.monotonic() + seconds
+            raise TransientError(ErrorCode.DEADLINE, "later")
+
+    cycle = json.loads(changed(8, "parameters", {"confirm": "i-7-3-VM"}))
+    call = answer(
+        "x", json.dumps(cycle).encode(), wait, site=SITE, machines=None, clock=clock, desk=Slow()
+    )
+    assert "DEADLINE" in asyncio.run(call).line

@@ -1,0 +1,35 @@
+"""One action at work, and the rows that it answers with."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from cloudstack_ext.contract import ActionRequest
+from provisioner.ports.tenant_desk import TenantDesk
+from provisioner.servers.allocation import InstanceKey
+from provisioner.units import MonotonicSeconds
+
+Row = Mapping[str, str]
+"""Flat, and with the same keys as the other rows of its answer: CloudStack's UI shows a table."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What an action is given.
+
+    Attributes:
+        until: When it must be answered.
+    """
+
+    request: ActionRequest
+    desk: TenantDesk
+    until: MonotonicSeconds
+
+    @property
+    def key(self) -> InstanceKey:
+        """Of the instance."""
+        return self.request.instance.key
+
+
+def item(name: str, value: str) -> Row:
+    """A row of most actions."""
+    return {"item": name, "value": value}
