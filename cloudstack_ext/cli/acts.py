@@ -36,6 +36,7 @@ def plan(
         seen = await work.look()
         _show(work, seen, seen.plan, output, with_calls=False)
         _refuse(seen.plan)
+        seen.refuse_missing_rights()
         return CHANGES if seen.plan.steps else 0
 
     return run(session, doors, file, key_file, look)
@@ -57,6 +58,7 @@ def apply(
         if how.dry_run:
             _show(work, seen, seen.plan, how.output, with_calls=True)
             _refuse(seen.plan)
+            seen.refuse_missing_rights()
             return
         changes = setting_changes(work.wanted, seen.found.settings) if settings else ()
         if changes:
@@ -82,6 +84,7 @@ def unregister(
         if how.dry_run:
             _show(work, seen, removal, how.output, with_calls=True)
         _refuse(removal)
+        seen.with_plan(removal).refuse_missing_rights()
         if how.dry_run:
             return
         await walk(seen.with_plan(removal), work.client, work.memory, work.clock, _say)
@@ -91,7 +94,8 @@ def unregister(
         _record(session, how, f"unregister {file.name}", done=removal, after=after, file=file)
         _settled(after.plan)
 
-    run(session, doors, file, key_file, act)
+    # pools that are gone must not keep it there
+    run(session, doors, file, key_file, act, known_pools=False)
 
 
 def verify(

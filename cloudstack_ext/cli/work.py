@@ -81,8 +81,18 @@ def run(
     file: Path,
     key_file: Path,
     what: Callable[[Work], Awaitable[T]],
+    *,
+    known_pools: bool = True,
 ) -> T:
     """Do something with one file and one key.
+
+    Args:
+        session: This call.
+        doors: What it may reach.
+        file: The registration file.
+        key_file: The API key.
+        what: Is given all of it.
+        known_pools: Refuse a file that names pools or images which this Rackwright has not.
 
     Raises:
         InputError: REGISTRATION_INVALID: the file, with all its problems, before CloudStack is
@@ -91,7 +101,7 @@ def run(
     """
     wanted = parse_wanted(read_text(file), source=str(file), folder=file.absolute().parent)
     service = session.service()
-    problems = list(strangers(wanted, own_pools(service)))
+    problems = list(strangers(wanted, own_pools(service))) if known_pools else []
     if problems:
         raise refused(problems, code=ErrorCode.REGISTRATION_INVALID, source=str(file))
     key = read_api_key(key_file)

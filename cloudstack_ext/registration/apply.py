@@ -42,11 +42,13 @@ async def apply(survey: Survey, api: Api, memory: Memory, clock: Clock, say: Say
 
     Raises:
         ConflictError: REGISTRATION_REFUSED: the plan has refusals; nothing was done.
+        InputError: CLOUDSTACK_RIGHTS: the key may not do all of it; nothing was done.
         TransientError: REGISTRATION_PATH, CLOUDSTACK_SILENT and the client's others: apply again.
         RackwrightError: As the client and the service raise.
     """
     if survey.plan.refusals:
         raise ConflictError(ErrorCode.REGISTRATION_REFUSED, "; ".join(survey.plan.refusals))
+    survey.refuse_missing_rights()
     walk = Walk(survey=survey, api=api, memory=memory, clock=clock, say=say)
     for step in survey.plan.steps:
         await walk.step(step)
@@ -175,6 +177,7 @@ class Walk:
         # a row of the future is a clock that was set back
         checked = now + max(0.0, min(made, wall) + interval - wall)
         until = checked + interval + CHECK_LATENESS_S
+        self.say(f"extension: waits for CloudStack's next check, about {checked - now:.0f} s")
         while self.clock.monotonic() < until:
             if self.clock.monotonic() >= checked and await self._path_ready(extension):
                 return

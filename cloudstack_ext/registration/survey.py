@@ -35,6 +35,10 @@ class Survey:
     ids: Ids
     plan: Plan
 
+    def refuse_missing_rights(self) -> None:
+        """Raises InputError CLOUDSTACK_RIGHTS, with every rule that the plan's commands lack."""
+        refuse_missing(commands(self.plan.steps, self.ids), self.found.commands)
+
     def with_plan(self, plan: Plan) -> "Survey":
         """The same, with another way to go."""
         return replace(self, plan=plan)
@@ -46,8 +50,7 @@ async def survey(
     """Look, and plan; nothing is changed.
 
     Raises:
-        InputError: CLOUDSTACK_KEY; CLOUDSTACK_RIGHTS: with every rule that looking or the
-            plan's own commands lack.
+        InputError: CLOUDSTACK_KEY; CLOUDSTACK_RIGHTS: with every rule that looking lacks.
         ConflictError: REGISTRATION_REFUSED: what the file names is not there, or ambiguous.
         RackwrightError: As the client raises.
     """
@@ -66,5 +69,4 @@ async def survey(
         extension="" if extension == LATER else extension,
         cluster="" if cluster == LATER else cluster,
     )
-    refuse_missing(commands(plan.steps, ids), allowed)
     return Survey(wanted=wanted, places=places, found=found, memory=memory, ids=ids, plan=plan)

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from cloudstack_ext.api_server.model.accounts import Permission, Role, RoleType, Rule
 from cloudstack_ext.cli.group import cloudstack_group
 from cloudstack_ext.cli.work import RegistrationDoors
 from cloudstack_ext.client import CloudStackClient
@@ -123,13 +124,13 @@ def test_evidence_tells_what_was_asked_done_and_reached(desk, tmp_path):
     assert desk.zone.server.key.secret.reveal() not in path.read_text()
 
 
-def test_unregister_takes_all_back(desk):
+def test_unregister_takes_all_back_also_where_pools_are_gone(desk):
     desk.ask("apply")
+    desk.desk.pool_map.clear()
     done = desk.ask("unregister")
     assert done.exit_code == 0, done.output
     assert not desk.zone.state.extensions
     assert desk.desk.held_outside == {}
-    assert desk.ask("plan").exit_code == 2
 
 
 # --- refused ---------------------------------------------------------------------------------
@@ -186,6 +187,24 @@ def test_a_wrong_secret_is_one_line_and_never_shown(desk):
     line = failed(desk.ask("apply"), ErrorCode.CLOUDSTACK_KEY, 64)
     assert "wrong-secret" not in line
     assert desk.zone.calls() == []
+
+
+@pytest.mark.parametrize("word", ["plan", "unregister"])
+def test_every_rule_that_the_key_lacks_is_named_before_anything_is_done(desk, word):
+    if word == "unregister":
+        desk.ask("apply")
+    state = desk.zone.state
+    rules = [Rule(id=rule, rule=rule, permission=Permission.ALLOW) for rule in ("list*", "query*")]
+    state.roles["r"] = Role(id="r", name="looker", type=RoleType.ADMIN, rules=rules)
+    admin = next(each for each in state.accounts.values() if each.name == "admin")
+    admin.role = "r"
+    before = desk.zone.calls()
+    done = desk.ask(word)
+    assert done.exit_code == 64, done.output
+    wanted = {"plan": "registerTemplate", "unregister": "deleteHost"}[word]
+    assert "add to its role the rules" in done.stderr
+    assert wanted in done.stderr
+    assert desk.zone.calls() == before
 
 
 def test_what_stands_in_the_way_is_shown_and_ends_with_3(desk):
