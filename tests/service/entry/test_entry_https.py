@@ -159,6 +159,20 @@ def test_without_the_file_beside_it_one_line_says_which(rig_https):
     assert b"rackwright_https.py" in ended.stdout
 
 
+def test_a_file_beside_it_stands_in_for_none_of_the_library(rig_https):
+    rig_https.serve(http(GOOD))
+    for source in (ENTRY, ENTRY.with_name("rackwright_https.py")):
+        placed = rig_https.folder / source.name
+        placed.write_bytes(source.read_bytes())
+        placed.chmod(0o755)
+    for name in ("ssl", "socket", "re", "enum"):
+        (rig_https.folder / f"{name}.py").write_text("import sys; sys.stdout.write('evil')")
+    argv = [rig_https.folder / ENTRY.name, "create", rig_https.payload, "60"]
+    ended = subprocess.run(argv, env=rig_https.environment(), capture_output=True, check=False)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, GOOD + b"\n", b"")
+    assert not list(rig_https.folder.glob("__pycache__"))
+
+
 # --- whom it believes -------------------------------------------------------------------------
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
 def test_the_certificate_names_the_host_of_the_url(own, host):
