@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from cloudstack_ext.contract import Verb
 from cloudstack_ext.lab.guest import Guest, eventually, make_guests, must
+from cloudstack_ext.lab.registration import register
 from cloudstack_ext.lab.site import DEBIAN, IMAGES, LabSite
 from cloudstack_ext.management_server.entry_point import Called
 from cloudstack_ext.power_view import PowerState
@@ -64,6 +65,7 @@ class MainJob:
     def stages(self) -> Iterator[Stage]:
         """In their order."""
         yield Stage("rack, service, enrolment", self.rise)
+        yield Stage("CloudStack registered by a plan", self.registered)
         if DEBIAN in self.images:
             yield Stage("image debian-12", self.debian)
         yield Stage("verified, inspected, wiped", self.available, is_long=True)
@@ -87,6 +89,10 @@ class MainJob:
         """From nothing."""
         self.site.up()
         return "two servers, two controllers, DHCP, blobs, the service"
+
+    def registered(self) -> str:
+        """By the commands that an administrator types, against the API server."""
+        return register(self.site, self.site.rack.paths.state / "cloudstack")
 
     def debian(self) -> str:
         """The image with cloud-init."""
