@@ -23,6 +23,7 @@ from provisioner.cli.session import Session
 from provisioner.errors import ConflictError, ErrorCode, Kind, OperatorError
 from provisioner.store.codec import plain
 
+LIST_SERVERS: Final = "listManagementServers"
 CHANGES: Final = 2
 """A plan's exit status where something is to be done; 0 where nothing is."""
 
@@ -105,7 +106,9 @@ def verify(
 
     async def look(work: Work) -> int:
         seen = await work.look()
-        servers = await work.client.every("listManagementServers", "managementserver")
+        servers = None
+        if LIST_SERVERS in seen.found.commands:
+            servers = await work.client.every(LIST_SERVERS, "managementserver")
         looked_at = await look_at_servers(work.wanted, doors)
         more = Seen(
             servers=servers,

@@ -62,6 +62,7 @@ def conformance_command(make_clock: "Callable[[], Clock]") -> click.Command:
         show_default=True,
         help="Seconds from the begin of a create to its middle, where it is killed.",
     )
+    @option("--only", default="", metavar="TEXT", help="Tests with that in their names alone.")
     @output_option
     def conformance(
         entry: tuple[str, ...],
@@ -72,6 +73,7 @@ def conformance_command(make_clock: "Callable[[], Clock]") -> click.Command:
         wait: int,
         patience: float,
         middle: float,
+        only: str,
         output: str,
     ) -> int:
         """Judge the extension whose entry point is ENTRY…, as a management server would use it.
@@ -90,7 +92,7 @@ def conformance_command(make_clock: "Callable[[], Clock]") -> click.Command:
             patience_s=patience,
             kill_after_s=middle,
         )
-        return _show(_judged(entry, make_clock(), wishes), output)
+        return _show(_judged(entry, make_clock(), wishes, only), output)
 
     return conformance
 
@@ -111,15 +113,19 @@ def _details(given: Sequence[str]) -> dict[str, str]:
     return {key: value for key, _, value in pairs}
 
 
-def _judged(entry: Sequence[str], clock: "Clock", wishes: "Wishes") -> "list[Result]":
+def _judged(entry: Sequence[str], clock: "Clock", wishes: "Wishes", only: str) -> "list[Result]":
     import asyncio
 
     from cloudstack_ext.conformance.stage import make_stage
-    from cloudstack_ext.conformance.suite import run
+    from cloudstack_ext.conformance.suite import chosen, run
+
+    checks = chosen(only)
+    if not checks:
+        raise click.UsageError(f"no test has {printable(only)} in its name")
 
     with tempfile.TemporaryDirectory(prefix="rackwright-conformance-") as folder:
         stage = make_stage(entry, Path(folder), clock, wishes)
-        return asyncio.run(run(stage, _say))
+        return asyncio.run(run(stage, _say, checks))
 
 
 def _say(result: "Result") -> None:

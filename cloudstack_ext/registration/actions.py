@@ -85,8 +85,10 @@ ACTIONS: Final[Mapping[ActionName, Action]] = MappingProxyType(
         ),
         ActionName.CONSOLE_LOG: Action(text="Show the last lines of the console"),
         ActionName.HARDWARE_INVENTORY: Action(text="Show what the machine is made of"),
-        ActionName.HEALTH_CHECK: Action(text="Show what the controller says of its health"),
-        ActionName.WHY: Action(text="Say why the last operation failed"),
+        ActionName.HEALTH_CHECK: Action(
+            text="Show power, network and how old what is known of them is"
+        ),
+        ActionName.WHY: Action(text="Say how the instance is, and why its last operation failed"),
         ActionName.PROGRESS: Action(text="Show how far the running operation is"),
         ActionName.CERTIFICATE: Action(text="Show the signed statement of the wipe before you"),
         ActionName.CORDON: Action(

@@ -50,13 +50,13 @@ class Seen:
     """What was read for the checks beside the survey.
 
     Attributes:
-        servers: Rows of listManagementServers.
+        servers: Rows of listManagementServers; None where the key may not ask.
         looked_at: What was found by SSH, by the server's name.
         ahead_s: CloudStack's clock before ours, by the last answer; None: it did not say.
         answer_within: The longest that our create waits with its answer.
     """
 
-    servers: Sequence[Row]
+    servers: Sequence[Row] | None
     ahead_s: float | None
     answer_within: Seconds
     looked_at: Mapping[str, Sequence[Check]] = field(default_factory=dict)
@@ -164,6 +164,13 @@ def _templates(survey: Survey) -> Iterator[Check]:
 
 
 def _servers(seen: Seen) -> Iterator[Check]:
+    if seen.servers is None:
+        text = "are not listed for this key: add the rule listManagementServers"
+        about = "management servers"
+        yield Check(name="server state", about=about, outcome=Outcome.UNKNOWN, text=text)
+        for checks in seen.looked_at.values():
+            yield from checks
+        return
     versions = {str(row.get("version")) for row in seen.servers}
     for row in seen.servers:
         about = f"management server {row.get('name')}"

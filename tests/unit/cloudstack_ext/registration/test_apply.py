@@ -367,6 +367,65 @@ def test_an_apply_of_changes_cut_at_any_call_is_ended_by_the_next(when):
     assert calls > 20
 
 
+class Lost:
+    """A memory whose service ends at one of its writings, before it or after it."""
+
+    def __init__(self, kept, number, when):
+        self.kept, self.left, self.when = kept, number, when
+
+    async def rows(self):
+        return await self.kept.rows()
+
+    async def begin(self, *given):
+        return await self._cut(self.kept.begin, *given)
+
+    async def settle(self, *given, retired=False):
+        return await self._cut(self.kept.settle, *given, retired=retired)
+
+    async def forget(self, *given):
+        return await self._cut(self.kept.forget, *given)
+
+    async def _cut(self, act, *given, **more):
+        self.left -= 1
+        if self.left == 0 and self.when is When.BEFORE:
+            raise TransientError(ErrorCode.SERVICE_DOWN, "no answer")
+        found = await act(*given, **more)
+        if self.left == 0:
+            raise TransientError(ErrorCode.SERVICE_DOWN, "no answer")
+        return found
+
+
+@pytest.mark.parametrize("when", list(When))
+@pytest.mark.parametrize("want", [(), CHANGED], ids=["first", "changes"])
+def test_our_own_service_may_end_at_any_of_its_writings_too(when, want):
+    with Zone() as whole:
+        if want:
+            whole.apply()
+            whole.want(*want)
+        whole.apply()
+        wanted = shape(whole)
+    cut = 0
+    for number in range(1, 100):
+        with Zone() as zone:
+            if want:
+                zone.apply()
+                zone.want(*want)
+            kept = zone.memory
+            zone.memory = Lost(kept, number, when)
+            try:
+                zone.apply()
+            except TransientError:
+                cut += 1
+            zone.memory = kept
+            zone.apply()
+            assert steps(zone.plan()) == [], number
+            assert shape(zone) == wanted, number
+            if cut < number:
+                break
+    # two for each thing that is made; of the changes two make something new
+    assert cut == (9 if want else 2 * MADE)
+
+
 def test_a_lost_answer_of_a_making_is_looked_up_and_the_command_not_sent_again(zone):
     fault = Fault(kind=FaultKind.CUT, when=When.AFTER, command="createServiceOffering", times=2)
     zone.server.faults.add(fault)

@@ -294,6 +294,26 @@ def test_what_cannot_be_looked_at_is_unknown_and_ends_with_4(desk):
     assert table.exit_code == 4
 
 
+def test_servers_that_the_key_may_not_list_are_unknown(desk):
+    desk.ask("apply")
+    state = desk.zone.state
+    rules = [
+        Rule(id=rule, rule=rule, permission=permission)
+        for rule, permission in (
+            ("listManagementServers", Permission.DENY),
+            ("list*", Permission.ALLOW),
+            ("query*", Permission.ALLOW),
+        )
+    ]
+    state.roles["r"] = Role(id="r", name="looker", type=RoleType.ADMIN, rules=rules)
+    admin = next(each for each in state.accounts.values() if each.name == "admin")
+    admin.role = "r"
+    status, checks = checked(desk)
+    assert status == 4
+    assert checks["server state", "management servers"]["outcome"] == "unknown"
+    assert checks["plan", "registration"]["outcome"] == "ok"
+
+
 def test_what_is_bad_is_bad(desk, tmp_path):
     desk.ask("apply")
     state = desk.zone.state
