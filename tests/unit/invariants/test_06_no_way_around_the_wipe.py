@@ -61,6 +61,15 @@ WAYS = {
         w.walk(),
         WAYS["delete"](w),
     ],
+    "quarantined, deleted, then rebaselined": lambda w: [
+        WAYS["quarantined, then deleted"](w),
+        w.walk(),
+        ask(w, desk.Rebaseline(reason="x")),
+    ],
+    "let go, deleted, and let go again": lambda w: [
+        w.database.turns.let_go(w.ask_for_release(), "ann"),
+        w.database.turns.let_go(w.open_now("s1").id, "ann"),
+    ],
     "quarantined, deleted, then retired": lambda w: [
         WAYS["quarantined, then deleted"](w),
         w.walk(),

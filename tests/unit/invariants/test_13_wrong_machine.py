@@ -99,6 +99,27 @@ def test_one_that_is_given_up_is_left_as_it_was_found(enrolled):
     assert was_touched(enrolled) == []
 
 
+def test_one_that_is_adopted_runs_on_untouched(enrolled):
+    ask(enrolled, desk.Verify())
+    enrolled.walk()
+    desk_of_it = servers(enrolled)
+    desk_of_it.sites = frozenset({"lab"})
+    enrolled.do(desk_of_it.act("s3", desk.Adopt(site="lab", instance=OTHER), ANN, dry_run=False))
+    enrolled.walk()
+    enrolled.pass_time(60.0)
+    assert enrolled.state("s3") is State.ACTIVE
+    assert was_touched(enrolled) == []
+    assert enrolled.power_of("s3") is Power.ON
+
+
+@pytest.mark.parametrize("act", [desk.Provide(), desk.Inspect(), desk.Retire(reason="x")])
+def test_nor_does_anybody_take_it_from_its_instance(enrolled, act):
+    test_one_that_is_adopted_runs_on_untouched(enrolled)
+    with pytest.raises(ConflictError, match="STATE_CONFLICT"):
+        ask(enrolled, act)
+    assert was_touched(enrolled) == []
+
+
 def test_a_server_of_ours_that_is_retired_is_cut_off(world):
     world.open(RETIRE, "s2")
     world.walk()
