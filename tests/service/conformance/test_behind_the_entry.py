@@ -76,7 +76,7 @@ def entry(tmp_path, monkeypatch):
 
 def test_the_example_behind_our_entry_passes_every_check(entry, tmp_path):
     stage = make_stage(entry, tmp_path / "payloads", SystemClock(), WISHES)
-    results = asyncio.run(run(stage, lambda _: None))
+    results = asyncio.run(run(stage, lambda _: None, CHECKS))
     fails = {each.name: each.detail for each in results if each.outcome is not Outcome.PASSED}
     assert not fails
     assert len(results) == len(CHECKS)

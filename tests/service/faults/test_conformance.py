@@ -39,7 +39,7 @@ def site():
 def test_our_extension_passes_every_check(site):
     argv = ["/usr/bin/env", f"RACKWRIGHT_ENTRY_CONFIG={site.entry_config}", os.fspath(ENTRY)]
     stage = make_stage(argv, site.folder / "payloads", SystemClock(), WISHES)
-    results = asyncio.run(run(stage, lambda _: None))
+    results = asyncio.run(run(stage, lambda _: None, CHECKS))
     fails = {each.name: each.detail for each in results if each.outcome is not Outcome.PASSED}
     assert not fails, site.story(str(fails))
     assert len(results) == len(CHECKS)
