@@ -12,7 +12,6 @@ from provisioner.config import Role
 from provisioner.operations.server_change import Change
 from provisioner.ports.catalogue import ImageRecord
 from provisioner.ports.journal import AuditEntry
-from provisioner.ports.registered import RegisteredRow
 from provisioner.ports.site_keys import SiteKey
 from provisioner.secret import Secret
 from provisioner.servers.manifest import ServerEntry
@@ -362,44 +361,6 @@ class RecordDesk(Protocol):
 
     async def waiting(self) -> tuple[Turn, ...]:
         """Releases whose wipe waits, in their order."""
-        ...
-
-
-class RegisteredDesk(Protocol):
-    """What sites hold for us; who registers there tells it here, step by step."""
-
-    async def database_id(self) -> str:
-        """What marks our objects at the sites."""
-        ...
-
-    async def registered(self, site: SiteName) -> tuple[RegisteredRow, ...]:
-        """All of a site, retired ones too, oldest first."""
-        ...
-
-    async def begin_registered(
-        self, site: SiteName, kind: str, name: str, facts: Mapping[str, str], by: Operator
-    ) -> RegisteredRow:
-        """Note that it is being made; a row of this name that has an id is retired."""
-        ...
-
-    async def settle_registered(
-        self,
-        number: int,
-        outside_id: str,
-        facts: Mapping[str, str],
-        by: Operator,
-        *,
-        retired: bool,
-    ) -> RegisteredRow:
-        """It is there, under this id; `retired`: for no new user.
-
-        Raises:
-            InputError: REGISTRATION_ROW.
-        """
-        ...
-
-    async def forget_registered(self, number: int, by: Operator) -> None:
-        """It is no more."""
         ...
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import Protocol
 
 from provisioner.errors import ErrorCode, InputError
 from provisioner.operations.desk import Operator
@@ -12,6 +13,44 @@ from provisioner.ports.journal import Audit
 from provisioner.ports.registered import Registered, RegisteredRow
 from provisioner.store.waiting import stored
 from provisioner.units import SiteName
+
+
+class RegisteredDesk(Protocol):
+    """What sites hold for us; who registers there tells it here, step by step."""
+
+    async def database_id(self) -> str:
+        """What marks our objects at the sites."""
+        ...
+
+    async def registered(self, site: SiteName) -> tuple[RegisteredRow, ...]:
+        """All of a site, retired ones too, oldest first."""
+        ...
+
+    async def begin_registered(
+        self, site: SiteName, kind: str, name: str, facts: Mapping[str, str], by: Operator
+    ) -> RegisteredRow:
+        """Note that it is being made; a row of this name that has an id is retired."""
+        ...
+
+    async def settle_registered(
+        self,
+        number: int,
+        outside_id: str,
+        facts: Mapping[str, str],
+        by: Operator,
+        *,
+        retired: bool,
+    ) -> RegisteredRow:
+        """It is there, under this id; `retired`: for no new user.
+
+        Raises:
+            InputError: REGISTRATION_ROW.
+        """
+        ...
+
+    async def forget_registered(self, number: int, by: Operator) -> None:
+        """It is no more."""
+        ...
 
 
 @dataclass(slots=True)

@@ -6,11 +6,11 @@ from provisioner.operations.desk import (
     CatalogueDesk,
     OperationDesk,
     RecordDesk,
-    RegisteredDesk,
     ServerDesk,
     SiteKeyDesk,
 )
 from provisioner.operations.desk_differences import DifferenceDesk
+from provisioner.operations.desk_registered import RegisteredDesk
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from provisioner.config import Role
 from provisioner.errors import ErrorCode, InputError
-from provisioner.operations.desk import RegisteredDesk
+from provisioner.operations.desk_registered import RegisteredDesk
 from provisioner.ports.registered import RegisteredRow
 from provisioner.service.routes import Asking, Parameter, Route
 from provisioner.strict import matching
