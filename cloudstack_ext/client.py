@@ -64,6 +64,7 @@ class CloudStackClient:
     """Calls commands one after the other, in a thread of its own.
 
     Attributes:
+        key: Of the user that asks; no secret.
         ahead_s: CloudStack's clock before ours, by its last answer; None: it never said.
 
     Args:
@@ -74,7 +75,7 @@ class CloudStackClient:
     """
 
     def __init__(self, endpoint: str, key: ApiKey, clock: Clock, *, ca: Path | None = None) -> None:
-        self._endpoint, self._clock = endpoint, clock
+        self._endpoint, self._clock, self.key = endpoint, clock, key.key
         session = _Session(self._note_time)
         self._cs = cs.CloudStack(
             endpoint=endpoint,

@@ -14,7 +14,11 @@ from cloudstack_ext.registration.apply import apply as walk
 from cloudstack_ext.registration.model import Plan
 from cloudstack_ext.registration.reading import refuse_missing
 from cloudstack_ext.registration.removal import make_removal
-from cloudstack_ext.registration.setting_changes import change_settings, setting_changes
+from cloudstack_ext.registration.setting_changes import (
+    SettingChange,
+    change_settings,
+    setting_changes,
+)
 from cloudstack_ext.registration.survey import Survey
 from cloudstack_ext.registration.verify import Check, Outcome, Seen
 from provisioner.cli.output import JSON, printable, show_json, show_table
@@ -67,7 +71,7 @@ def apply(
         await walk(seen, work.client, work.memory, work.clock, _say)
         await change_settings(work.client, changes, _say)
         after = await work.look()
-        _tell_done(seen.plan, after.plan, how.output)
+        _tell_done(seen.plan, after.plan, how.output, changes)
         _record(session, how, f"register {file.name}", done=seen.plan, after=after, file=file)
         _settled(after.plan)
 
@@ -153,10 +157,13 @@ def _refuse(refused: Plan) -> None:
         raise ConflictError(ErrorCode.REGISTRATION_REFUSED, "; ".join(refused.refusals))
 
 
-def _tell_done(done: Plan, after: Plan, output: str) -> None:
+def _tell_done(
+    done: Plan, after: Plan, output: str, changes: tuple[SettingChange, ...] = ()
+) -> None:
     if output == JSON:
         acts = [{"act": each.act, "kind": each.kind, "name": each.name} for each in done.steps]
-        show_json({"version": 1, "done": plain(acts), "left": len(after.steps)})
+        settings, left = plain(changes), len(after.steps)
+        show_json({"version": 1, "done": plain(acts), "settings": settings, "left": left})
     else:
         click.echo(f"Done: {len(done.steps)} steps. {plan_view.summary(after)}")
 

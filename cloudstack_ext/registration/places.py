@@ -38,7 +38,7 @@ def find_places(
     pods: Sequence[Row],
     systems: Sequence[Row],
     domains: Sequence[Row],
-    accounts: Sequence[Row],
+    account: str,
 ) -> tuple[Places | None, tuple[str, ...]]:
     """The ids, or every reason why they are not known."""
     problems: list[str] = []
@@ -61,13 +61,12 @@ def find_places(
         for row in [_one("sizes.domains", path, _named(domains, "path", path), problems)]
         if row is not None
     }
-    owner = account_of(accounts[0], "name") if len(accounts) == 1 else ""
-    if not owner:
-        problems.append("the key's own account is not to be told: listAccounts must show it alone")
+    if not account:
+        problems.append("the key's own account is not to be told: add the rule getUser")
     if problems or zone is None or pod is None:
         return None, tuple(problems)
     places = Places(
-        zone=zone["id"], pod=pod["id"], account=owner, systems=system_ids, domains=domain_ids
+        zone=zone["id"], pod=pod["id"], account=account, systems=system_ids, domains=domain_ids
     )
     return places, ()
 

@@ -8,7 +8,7 @@ from cloudstack_ext.parameters import Answer, Parameters
 from cloudstack_ext.registration import found as parse
 from cloudstack_ext.registration.found import Found, Instance
 from cloudstack_ext.registration.model import Kind, Thing
-from cloudstack_ext.registration.places import Places, find_places
+from cloudstack_ext.registration.places import Places, account_of, find_places
 from cloudstack_ext.registration.settings import SettingName
 from cloudstack_ext.registration.wanted import Wanted
 from provisioner.errors import ErrorCode, InputError
@@ -37,6 +37,11 @@ NEEDED_TO_LOOK: Final = (
 
 class Api(Protocol):
     """What a registration needs of the client."""
+
+    @property
+    def key(self) -> str:
+        """Of the user that asks; no secret."""
+        ...
 
     async def call(self, command: str, parameters: Parameters | None = None) -> Answer:
         """The answer of one command, that of a job its result."""
@@ -102,7 +107,9 @@ def refuse_missing(needed: Sequence[str], allowed: frozenset[str]) -> None:
         raise InputError(ErrorCode.CLOUDSTACK_RIGHTS, text)
 
 
-async def read_places(api: Api, wanted: Wanted) -> tuple[Places | None, tuple[str, ...]]:
+async def read_places(
+    api: Api, wanted: Wanted, commands: frozenset[str]
+) -> tuple[Places | None, tuple[str, ...]]:
     """Ids of zone, pod, systems and domains, or every reason why they are not known."""
     return find_places(
         wanted,
@@ -110,8 +117,23 @@ async def read_places(api: Api, wanted: Wanted) -> tuple[Places | None, tuple[st
         pods=await api.every("listPods", "pod"),
         systems=await api.every("listOsTypes", "ostype"),
         domains=await api.every("listDomains", "domain", {"listall": True}),
-        accounts=await api.every("listAccounts", "account"),
+        account=await read_account(api, commands),
     )
+
+
+async def read_account(api: Api, commands: frozenset[str]) -> str:
+    """Of the key itself, as `Thing.owner` has it; "" where it is not to be told.
+
+    Without listall CloudStack lists the caller's own account alone. Where a release lists more,
+    it is asked whose the key is.
+    """
+    rows = await api.every("listAccounts", "account")
+    if len(rows) == 1:
+        return account_of(rows[0], "name")
+    if "getUser" not in commands:
+        return ""
+    user = (await api.call("getUser", {"userapikey": api.key})).get("user", {})
+    return account_of(user)
 
 
 async def read_things(api: Api, kind: Kind) -> tuple[Thing, ...]:

@@ -10,11 +10,16 @@ from cloudstack_ext.registration.wanted import Wanted
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SettingChange:
-    """One setting that differs."""
+    """One setting that differs.
+
+    Attributes:
+        restart: In force only after a restart of the management servers.
+    """
 
     name: SettingName
     old: str | None
     new: str
+    restart: bool
 
 
 def setting_changes(
@@ -22,7 +27,7 @@ def setting_changes(
 ) -> tuple[SettingChange, ...]:
     """Settings that the file names and that have another value."""
     return tuple(
-        SettingChange(name=name, old=in_force.get(name), new=value)
+        SettingChange(name=name, old=in_force.get(name), new=value, restart=name in NEEDS_RESTART)
         for name, value in (wanted.settings or {}).items()
         if in_force.get(name) != value
     )
@@ -35,5 +40,5 @@ async def change_settings(
     for each in changes:
         await api.call("updateConfiguration", {"name": each.name.value, "value": each.new})
         restart = "; in force after a restart of the management servers"
-        waits = restart if each.name in NEEDS_RESTART else ""
+        waits = restart if each.restart else ""
         say(f"setting {each.name}: {each.old or 'not set'} -> {each.new}{waits}")

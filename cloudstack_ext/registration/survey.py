@@ -55,7 +55,7 @@ async def survey(
         RackwrightError: As the client raises.
     """
     allowed = await allowed_commands(api)
-    places, problems = await read_places(api, wanted)
+    places, problems = await read_places(api, wanted, allowed)
     if places is None:
         raise ConflictError(ErrorCode.REGISTRATION_REFUSED, "; ".join(problems))
     found = await read_found(api, allowed, places.zone, wanted.extension.name)

@@ -257,8 +257,13 @@ def test_settings_are_changed_only_when_asked_and_then_said_with_old_and_new(des
     assert "StopCommand=900; in force after a restart of the management servers" in done.stderr
     assert desk.zone.state.settings["start.retry"].value == "12"
     count = desk.zone.calls().count("updateConfiguration")
-    desk.ask("apply", "--settings")
-    assert desk.zone.calls().count("updateConfiguration") == count == 2
+    again = json.loads(desk.ask("apply", "--settings", "--output", "json").stdout)
+    assert again == {"version": 1, "done": [], "settings": [], "left": 0}
+    desk.zone.state.settings["start.retry"].value = "3"
+    told = json.loads(desk.ask("apply", "--settings", "--output", "json").stdout)["settings"]
+    assert told == [{"name": "start.retry", "old": "3", "new": "12", "restart": False}]
+    desk.zone.state.settings["start.retry"].value = "12"
+    assert desk.zone.calls().count("updateConfiguration") == count + 1 == 3
 
 
 def test_advice_has_its_reason_and_whether_a_restart_is_needed(desk):
