@@ -107,7 +107,7 @@ class Engine:
                 forget=parts.durable.forget,
                 kept=_kept(parts),
             )
-            loops += [housekeeping.run(), parts.reconciler.run()]
+            loops += [housekeeping.run(), parts.reconciler.run(), parts.explainer.run()]
         try:
             await self._live_on(loops)
         finally:

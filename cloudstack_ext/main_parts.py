@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from cloudstack_ext.main_reconcile import reconciler_of
+from cloudstack_ext.failure_notes import Explainer
+from cloudstack_ext.main_reconcile import explainer_of, reconciler_of
 from cloudstack_ext.main_truth import Truths
 from cloudstack_ext.reconcile.loop import Reconciler
 from provisioner.adapters.clock import SystemClock
@@ -52,6 +53,7 @@ class Parts:
     tenants: Tenants
     truths: Truths
     reconciler: Reconciler
+    explainer: Explainer
     site: Site
     files: OperationFiles
     durable: Durable
@@ -119,6 +121,7 @@ def compose(settings: Settings) -> Parts:
         tenants=tenants,
         truths=Truths(database=database, clock=clock, settings=settings),
         reconciler=reconciler_of(settings, database, records, machines, clock),
+        explainer=explainer_of(settings, database, clock),
         site=_site(settings),
         files=kept,
         durable=durable,

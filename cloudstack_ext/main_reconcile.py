@@ -1,8 +1,9 @@
-"""Composition of the reconcile loop: a client of its own for each site that has a key."""
+"""Composition of what asks each CloudStack by itself: the reconcile loop, and notes of failures."""
 
 from dataclasses import dataclass, field
 
 from cloudstack_ext.client import CloudStackClient
+from cloudstack_ext.failure_notes import Explainer
 from cloudstack_ext.main_truth import client_of
 from cloudstack_ext.reconcile.lists import read_union
 from cloudstack_ext.reconcile.loop import Reconciler
@@ -20,15 +21,15 @@ from provisioner.units import Seconds, SiteName
 
 
 @dataclass(slots=True)
-class Looks:
-    """At each CloudStack by the key that its site has now."""
+class SiteClients:
+    """A client for each site, by the key that it has now; of one event loop."""
 
     database: Database
     clock: Clock
     settings: Settings
     _clients: dict[SiteName, tuple[SiteKey, CloudStackClient]] = field(default_factory=dict)
 
-    async def __call__(self, site: SiteName, rows: tuple[RegisteredRow, ...]) -> Union | None:
+    async def client(self, site: SiteName) -> CloudStackClient | None:
         """None: this site has no key."""
         key = await stored(self.database.site_keys.key, site)
         if key is None:
@@ -38,7 +39,22 @@ class Looks:
             if known is not None:
                 known[1].close()
             known = self._clients[site] = (key, client_of(key, self.clock, self.settings))
-        return await read_union(known[1], rows, self.clock)
+        return known[1]
+
+    async def look(self, site: SiteName, rows: tuple[RegisteredRow, ...]) -> Union | None:
+        """All lists of one site; None: it is not asked."""
+        client = await self.client(site)
+        return None if client is None else await read_union(client, rows, self.clock)
+
+
+def explainer_of(settings: Settings, database: Database, clock: Clock) -> Explainer:
+    """For all sites of the settings."""
+    return Explainer(
+        sites=tuple(SiteName(site.name) for site in settings.extension.sites),
+        door=SiteClients(database, clock, settings).client,
+        notes=database.failure_notes,
+        clock=clock,
+    )
 
 
 def reconciler_of(
@@ -48,7 +64,7 @@ def reconciler_of(
     times = settings.times
     return Reconciler(
         sites=tuple(SiteName(site.name) for site in settings.extension.sites),
-        look=Looks(database, clock, settings),
+        look=SiteClients(database, clock, settings).look,
         records=records,
         registered=database.registered,
         machines=machines,

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import click
 
-from cloudstack_ext import truth
+from cloudstack_ext import failure_notes, truth
 from cloudstack_ext.reconcile import lists
 from cloudstack_ext.registration.calls import Ids, calls
 from cloudstack_ext.registration.model import Act, Change, Plan, Step
@@ -26,7 +26,7 @@ SIGNS: Final[Mapping[Act, tuple[str, str]]] = {
     Act.REMEMBER: ("=", "cyan"),
     Act.FORGET: ("=", "cyan"),
 }
-SERVICE_RULES: Final = tuple(sorted({*truth.COMMANDS, *lists.COMMANDS}))
+SERVICE_RULES: Final = tuple(sorted({*truth.COMMANDS, *lists.COMMANDS, *failure_notes.COMMANDS}))
 """What the service's own key must be allowed: a custom role of type Admin, and no more."""
 COUNTED: Final = (
     (Act.MAKE, "to make"),

@@ -17,6 +17,7 @@ from provisioner.store.catalogue import SqlCatalogue
 from provisioner.store.effects import SqlEffects
 from provisioner.store.engine import open_engine, translated
 from provisioner.store.evidence_log import Seal, SqlEvidenceLog
+from provisioner.store.failure_notes import SqlFailureNotes
 from provisioner.store.generation import Generation
 from provisioner.store.lock import InstanceLock
 from provisioner.store.observations import SqlObservations
@@ -91,6 +92,7 @@ class Database:
             self.calls = SqlCallJournal(transactions, clock)
             self.audit = SqlAudit(transactions, clock)
             self.site_keys = SqlSiteKeys(transactions, cipher)
+            self.failure_notes = SqlFailureNotes(transactions)
             self.seeds.drop_orphans()
             undone.pop_all()
 

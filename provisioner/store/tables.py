@@ -168,6 +168,15 @@ Index(
     sqlite_where=_LIVING,
 )
 
+FAILURE_NOTE = sa.Table(
+    "failure_note",
+    META,
+    Column("operation", Text, ForeignKey("operation.id"), primary_key=True),
+    Column("outside_id", Text, nullable=False),
+    Column("left_at", Float, nullable=False),
+    Column("taken_back_at", Float),
+)
+
 SITE_KEY = sa.Table(
     "site_key",
     META,

@@ -171,7 +171,7 @@ def test_a_database_of_the_first_revision_goes_on(database, folder, clock, sql):
         sql(f"ALTER TABLE server DROP COLUMN {column}")
     for column in ("host", "owner", "size", "protection"):
         sql(f"ALTER TABLE allocation DROP COLUMN {column}")
-    for table in ("registered", "site_key", "turn"):
+    for table in ("registered", "site_key", "turn", "failure_note"):
         sql(f"DROP TABLE {table}")
     sql("UPDATE alembic_version SET version_num = '0001'")
     later = store.open_store(folder, clock)
