@@ -86,7 +86,7 @@ def test_all_four_lines_or_none(rig_https, missing):
 def test_no_line_more(rig_https, key):
     rig_https.serve(http(GOOD))
     rig_https.write_config(rig_https.usual_config() + key + "\n")
-    fails_at_once(rig_https, "CONFIG_INVALID")
+    assert "wanted" in fails_at_once(rig_https, "CONFIG_INVALID")
 
 
 @pytest.mark.parametrize("mode", [0o644, 0o640, 0o604, 0o660, 0o700])
@@ -244,7 +244,7 @@ def test_an_entry_s_certificate_is_none_of_a_service(own):
     key, certificate = (own.keys.folder / name for name in ("entry.key", "entry.pem"))
     own.keys.server.write_bytes(key.read_bytes() + certificate.read_bytes())
     service = own.serve(http(GOOD))
-    fails_at_once(own, "TLS_REFUSED", service=service)
+    assert "certificate purpose" in fails_at_once(own, "TLS_REFUSED", service=service)
 
 
 def _speaks(own, answer, *, tls=None):
