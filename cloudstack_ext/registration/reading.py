@@ -4,14 +4,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
+from cloudstack_ext.client import RefusalError
 from cloudstack_ext.parameters import Answer, Parameters
 from cloudstack_ext.registration import found as parse
 from cloudstack_ext.registration.found import Found, Instance
-from cloudstack_ext.registration.model import Kind, Thing
+from cloudstack_ext.registration.model import Kind, Remembered, Thing
 from cloudstack_ext.registration.places import Places, account_of, find_places
 from cloudstack_ext.registration.settings import SettingName
 from cloudstack_ext.registration.wanted import Wanted
-from provisioner.errors import ErrorCode, InputError
+from provisioner.errors import ErrorCode, InputError, TransientError
 
 Row = Mapping[str, Any]
 
@@ -83,6 +84,18 @@ LISTINGS: Final[Mapping[Kind, Listing]] = {
         parameters=({"state": "Active"}, {"state": "Inactive"}),
     ),
 }
+
+
+NO_SUCH_ID: Final = 431
+LOOKUPS: Final[Mapping[Kind, tuple[str, str, Parameters]]] = {
+    Kind.EXTENSION: ("listExtensions", "extension", {}),
+    Kind.CLUSTER: ("listClusters", "cluster", {}),
+    Kind.HOST: ("listHosts", "host", {}),
+    Kind.ACTION: ("listCustomActions", "extensioncustomaction", {}),
+    Kind.TEMPLATE: ("listTemplates", "template", {"templatefilter": "all"}),
+    Kind.OFFERING: ("listServiceOfferings", "serviceoffering", {}),
+}
+"""How one object is asked for by its id: command, key of its rows, what else it wants."""
 
 
 async def allowed_commands(api: Api) -> frozenset[str]:
@@ -182,6 +195,29 @@ async def read_instances(api: Api, extensions: Sequence[str]) -> tuple[Instance,
             rows = await api.every("listVirtualMachines", "virtualmachine", {**asked, **more})
             found |= {str(row["id"]): parse.instance(row) for row in rows}
     return tuple(found.values())
+
+
+async def confirm_absence(api: Api, found: Found, memory: Sequence[Remembered]) -> None:
+    """Where a list shows nothing of a kind that we have registered, have it denied by id.
+
+    An empty answer is no absence: an API that falters gives 200 with empty lists, and we would
+    register everything anew. An id that is no more is answered with a refusal.
+
+    Raises:
+        TransientError: CLOUDSTACK_LIST_CUT: neither shown nor denied.
+    """
+    for kind, (command, key, more) in LOOKUPS.items():
+        ids = [row.id for row in memory if row.kind is kind and row.id and not row.retired]
+        if not ids or {thing.id for thing in found.of(kind)} & set(ids):
+            continue
+        try:
+            await api.every(command, key, {**more, "id": ids[0]})
+        except RefusalError as error:
+            if error.status == NO_SUCH_ID:
+                continue
+            raise
+        text = f"{command} neither shows nor denies {kind} {ids[0]}: nothing is decided from that"
+        raise TransientError(ErrorCode.CLOUDSTACK_LIST_CUT, text)
 
 
 async def read_settings(api: Api) -> Mapping[str, str | None]:

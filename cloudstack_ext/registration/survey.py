@@ -10,6 +10,7 @@ from cloudstack_ext.registration.plan import extension_and_cluster, make_plan
 from cloudstack_ext.registration.reading import (
     Api,
     allowed_commands,
+    confirm_absence,
     read_found,
     read_places,
     refuse_missing,
@@ -52,6 +53,8 @@ async def survey(
     Raises:
         InputError: CLOUDSTACK_KEY; CLOUDSTACK_RIGHTS: with every rule that looking lacks.
         ConflictError: REGISTRATION_REFUSED: what the file names is not there, or ambiguous.
+        TransientError: CLOUDSTACK_LIST_CUT: a list shows nothing of what is registered, and
+            nobody denies that it is there.
         RackwrightError: As the client raises.
     """
     allowed = await allowed_commands(api)
@@ -59,6 +62,7 @@ async def survey(
     if places is None:
         raise ConflictError(ErrorCode.REGISTRATION_REFUSED, "; ".join(problems))
     found = await read_found(api, allowed, places.zone, wanted.extension.name)
+    await confirm_absence(api, found, memory)
     extension, cluster = extension_and_cluster(memory, found, database=database)
     wished = wishes(wanted, places, extension=extension, cluster=cluster)
     plan = make_plan(wished, found, memory, database=database, account=places.account)

@@ -7,7 +7,7 @@ import pytest
 from cloudstack_ext.api_server.faults import Fault, FaultKind, When
 from cloudstack_ext.api_server.model.accounts import Permission, Role, RoleType, Rule
 from cloudstack_ext.registration.model import Kind
-from provisioner.errors import ConflictError, ErrorCode, InputError, TransientError
+from provisioner.errors import ConflictError, ErrorCode, InputError, RackwrightError, TransientError
 from tests.unit.cloudstack_ext.registration.rig import DATABASE, Zone, shape, steps
 
 pytestmark = pytest.mark.emulated
@@ -322,6 +322,47 @@ def test_a_quota_ends_the_walk_in_one_line_and_the_next_apply_mends_it(zone):
     with pytest.raises(Exception, match="registerTemplate: Maximum number of resources"):
         zone.apply()
     zone.apply()
+    assert steps(zone.plan()) == []
+
+
+# --- an API that falters ---------------------------------------------------------------------
+LISTS = (
+    "listExtensions", "listClusters", "listHosts", "listCustomActions", "listTemplates",
+    "listServiceOfferings",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("command", [*LISTS, None])
+def test_an_empty_answer_is_no_absence_and_makes_nothing_anew(zone, command):
+    zone.apply()
+    before, wanted = zone.calls(), shape(zone)
+    zone.server.faults.add(Fault(kind=FaultKind.EMPTY, command=command, times=None))
+    with pytest.raises(RackwrightError):
+        zone.apply()
+    assert zone.calls() == before
+    zone.server.faults.clear()
+    assert steps(zone.apply()) == []
+    assert shape(zone) == wanted
+
+
+@pytest.mark.parametrize("kind", [FaultKind.ERROR, FaultKind.NOT_JSON])
+@pytest.mark.parametrize("code", [401, 430, 431, 432, 502, 530])
+def test_whatever_a_list_is_answered_with_nothing_is_made_of_it(zone, kind, code):
+    zone.apply()
+    before = zone.calls()
+    for command in LISTS:
+        zone.server.faults.add(Fault(kind=kind, command=command, code=code, times=None))
+        with pytest.raises(RackwrightError):
+            zone.apply()
+        zone.server.faults.clear()
+    assert zone.calls() == before
+
+
+def test_the_last_object_of_its_kind_that_somebody_deleted_is_made_anew(zone):
+    zone.apply()
+    for offering in zone.state.offerings.values():
+        offering.removed = True
+    assert {step.act.value for step in zone.apply().steps} == {"make"}
     assert steps(zone.plan()) == []
 
 
