@@ -1,8 +1,10 @@
 """Runs the real entry, and a service that does on each connection what it is told."""
 
+import atexit
 import functools
 import json
 import os
+import shutil
 import socket
 import subprocess
 import tempfile
@@ -71,7 +73,10 @@ class Keys:
 
 @functools.cache
 def shared_keys():
-    return Keys(Path(tempfile.mkdtemp(prefix="rwk-")))
+    """Of all tests of one process that spoil none."""
+    folder = Path(tempfile.mkdtemp(prefix="rwk-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Keys(folder)
 
 
 class Scripted:
