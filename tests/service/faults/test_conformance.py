@@ -17,7 +17,11 @@ from tests.service.faults.site import Site
 pytestmark = pytest.mark.emulated
 SERVERS = ("s1", "s2", "s3")
 WISHES = Wishes(
-    host={"pool": "a"}, template={"image": "tiny"}, wait_s=120, patience_s=60.0, kill_after_s=1.0
+    host={"pool": "a", "host": "conformance"},  # the label, as `statuses` asks for it
+    template={"image": "tiny"},
+    wait_s=120,
+    patience_s=60.0,
+    kill_after_s=1.0,
 )
 
 
