@@ -24,6 +24,7 @@ class Told:
         template: Its id.
         state: "Running", "Starting", ...
         is_protected: Whether it may be deleted; None where this CloudStack does not say.
+        names: What its owner calls it.
     """
 
     owner: str
@@ -33,6 +34,7 @@ class Told:
     template_name: str
     state: str
     is_protected: bool | None = None
+    names: frozenset[str] = frozenset()
 
     def in_words(self) -> str:
         """For the record."""

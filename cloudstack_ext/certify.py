@@ -21,6 +21,7 @@ T = TypeVar("T")
 
 START_ASKS_S = 10.0
 DELETE_ASKS_S = 2.0
+ACTION_ASKS_S = 2.0
 """CloudStack's expunge thread goes through all instances one by one."""
 PAUSES_S = (1.0, 2.0, 4.0, 8.0)
 LAST_PAUSE_S = 15.0
@@ -100,6 +101,14 @@ class Certifier:
         if told.is_protected is None:
             return Protection.UNKNOWN
         return Protection.PROTECTED if told.is_protected else Protection.UNPROTECTED
+
+    async def names(self, instance: InstanceId) -> frozenset[str]:
+        """What its owner calls it; none where nobody says so in time."""
+        by = MonotonicSeconds(self.clock.monotonic() + ACTION_ASKS_S)
+        try:
+            return (await self._bounded(self.truth.of(instance), by)).names
+        except TransientError:
+            return frozenset()
 
     def _known_refusal(self, key: InstanceKey) -> None:
         """What an answer refused is not asked again by each of eleven retries."""

@@ -58,6 +58,11 @@ class Truths:
             return Protection.NOT_ASKED
         return await certifier.protection(key.instance)
 
+    async def names(self, key: InstanceKey) -> frozenset[str]:
+        """As CloudStack says; none where its site is not asked."""
+        certifier = await self._of(key.site)
+        return frozenset() if certifier is None else await certifier.names(key.instance)
+
     async def _of(self, site: SiteName) -> Certifier | None:
         key = await stored(self.database.site_keys.key, site)
         if key is None:

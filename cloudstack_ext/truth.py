@@ -102,6 +102,7 @@ def _told(row: Mapping[str, Any]) -> Told:
             template_name=str(row["templatename"]),
             state=str(row["state"]),
             is_protected=row.get("deleteprotection"),
+            names=frozenset(str(row[key]) for key in ("name", "displayname") if row.get(key)),
         )
     except KeyError as error:
         raise _silent(f"listVirtualMachines: an instance without {error}") from error

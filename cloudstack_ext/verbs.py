@@ -62,6 +62,10 @@ class Cloud(Protocol):
         """Whether somebody keeps it from being deleted by mistake; within two seconds."""
         ...
 
+    async def names(self, key: InstanceKey) -> frozenset[str]:
+        """What its owner calls it, for actions that are confirmed by it; within two seconds."""
+        ...
+
 
 class NobodyAsked:
     """A CloudStack whose API we have no key to."""
@@ -75,6 +79,10 @@ class NobodyAsked:
     async def protection(self, _key: InstanceKey) -> Protection:
         """Nobody has asked."""
         return Protection.NOT_ASKED
+
+    async def names(self, _key: InstanceKey) -> frozenset[str]:
+        """None is known."""
+        return frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,7 +207,7 @@ async def answer(
         cloud: Asked about the instance; None: nobody is.
         desk: Asked by custom actions; None: these machines have none.
     """
-    began = clock.monotonic()
+    began, cloud = clock.monotonic(), cloud or NobodyAsked()
     try:
         within = parse_wait(wait) * SHARE_OF_WAIT
         if verb == STATUSES:
@@ -212,14 +220,9 @@ async def answer(
     until = MonotonicSeconds(began + min(within, _limit(request, within, create_within)))
     try:
         if isinstance(request, ActionRequest):
-            reply = await _action(request, desk, until)
+            reply = await _action(request, desk, cloud, until)
         else:
-            call = Call(
-                instance=request.instance,
-                machines=machines,
-                until=until,
-                cloud=cloud or NobodyAsked(),
-            )
+            call = Call(instance=request.instance, machines=machines, until=until, cloud=cloud)
             reply = await ACTS[request.verb](call)
         outcome = "ok"
     except RackwrightError as error:
@@ -239,8 +242,8 @@ def _limit(request: Request | ActionRequest, within: float, create_within: Secon
 
 
 async def _action(
-    request: ActionRequest, desk: TenantDesk | None, until: MonotonicSeconds
+    request: ActionRequest, desk: TenantDesk | None, cloud: Cloud, until: MonotonicSeconds
 ) -> Reply:
     if desk is None:
         raise InputError(ErrorCode.CUSTOM_ACTION_REFUSED, "these machines have no custom actions")
-    return await act(Asked(request=request, desk=desk, until=until))
+    return await act(Asked(request=request, desk=desk, names=cloud.names, until=until))

@@ -1,6 +1,6 @@
 """One action at work, and the rows that it answers with."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
 from cloudstack_ext.contract import ActionRequest
@@ -17,11 +17,13 @@ class Asked:
     """What an action is given.
 
     Attributes:
+        names: What the instance's owner calls it, as far as CloudStack says so in time.
         until: When it must be answered.
     """
 
     request: ActionRequest
     desk: TenantDesk
+    names: Callable[[InstanceKey], Awaitable[frozenset[str]]]
     until: MonotonicSeconds
 
     @property

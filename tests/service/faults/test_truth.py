@@ -1,10 +1,16 @@
 """The service asks a CloudStack by the key it was given: real entry, service, API and library."""
 
 import base64
+import json
+from dataclasses import replace
 
 import pytest
 
 from cloudstack_ext.api_server.server import ApiServer
+from cloudstack_ext.contract import DETAILS, Verb
+from cloudstack_ext.lab.instances import instance_of
+from cloudstack_ext.lab.payload import lab_payload
+from cloudstack_ext.management_server.wire import wire
 from tests.service.faults.asked import SITE, Asked
 
 pytestmark = pytest.mark.emulated
@@ -70,6 +76,24 @@ def test_a_delete_asks_whether_the_instance_is_protected(asked, case):
     else:
         asked.site.rack.log.until("s1 power off")
         assert asked.site.states()["s1"] == "RELEASING"
+
+
+def test_an_action_is_confirmed_by_the_name_that_its_owner_gave_it(asked):
+    instance = asked.deploy("trainer")
+    assert asked.call("create", instance).exit == 0
+
+    def power_cycle(confirm):
+        named = replace(instance_of("trainer"), uuid=instance)
+        body = json.loads(lab_payload(Verb.STATUS, named))
+        body[DETAILS]["state"] = "Running"
+        body |= {"action": "power-cycle", "parameters": {"confirm": confirm}}
+        return asked.site.send("power-cycle", wire(body), 20)
+
+    assert power_cycle("trainee").code == "PAYLOAD_FIELD"
+    assert power_cycle("trainer").exit == 0
+    asked.server.stop()
+    assert power_cycle("trainer").code == "PAYLOAD_FIELD"
+    assert power_cycle(instance).exit == 0
 
 
 def test_a_create_waits_for_an_api_that_comes_back(asked):

@@ -209,3 +209,17 @@ def test_a_cloud_that_hangs_holds_a_delete_up_for_two_seconds(world):  # noqa: F
     began = world.clock.monotonic()
     assert world.do(certifier.protection(REQUEST.key.instance)) is Protection.UNKNOWN
     assert world.clock.monotonic() - began <= 2.5
+
+
+def test_a_name_is_told_where_there_is_an_answer_in_time(active):  # noqa: F811
+    named = replace(TOLD, names=frozenset({"trainer"}))
+
+    def names(cloud):
+        certifier = Asking(active, cloud).certifier
+        return active.do(certifier.names(REQUEST.key.instance))
+
+    assert names(Cloud(named)) == {"trainer"}
+    assert names(Cloud(named, silent=1)) == frozenset()
+    began = active.clock.monotonic()
+    assert names(HangingCloud(active.clock)) == frozenset()
+    assert active.clock.monotonic() - began <= 2.0

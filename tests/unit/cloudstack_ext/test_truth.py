@@ -52,6 +52,13 @@ def test_it_says_whose_the_instance_is_and_what_was_bought():
     ]
 
 
+def test_it_says_what_its_owner_calls_it():
+    named = {"name": "trainer", "displayname": "Trainer of Bob", "instancename": "i-7-3-VM"}
+    told, _ = of({"count": 1, "virtualmachine": [ROW | named]})
+    assert told.names == {"trainer", "Trainer of Bob"}
+    assert of({"count": 1, "virtualmachine": [ROW]})[0].names == frozenset()
+
+
 def test_a_projects_instance_is_the_projects():
     row = {key: value for key, value in ROW.items() if key != "account"}
     told, _ = of({"count": 1, "virtualmachine": [{**row, "project": "p1"}]})

@@ -63,7 +63,9 @@ def test_a_changed_one_does_not_verify(key):
 
 
 def test_it_never_passes_for_a_record_of_the_chain():
+    """Records are numbered from 1, and this one would follow the wipe's."""
     record, statement = told(wiped.document(wiped.proven()))
+    assert statement["sequence"] == 0
     for chain in ([statement], [record, statement]):
         assert verify_chain(chain, KEYS, SIGNER.verify).problems
 

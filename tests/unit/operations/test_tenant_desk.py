@@ -195,6 +195,29 @@ def test_a_stop_takes_over_a_power_cycle_and_what_is_wanted_is_the_stop_s(active
     assert active.power_of() is Power.OFF
 
 
+class StopBeside:
+    """Operations of a store in which a stop says what is wanted right behind each opening."""
+
+    def __init__(self, world):
+        self.world, self.real = world, world.records.operations
+
+    def __getattr__(self, name):
+        return getattr(self.real, name)
+
+    def open(self, *given, **more):
+        opened = self.real.open(*given, **more)
+        self.world.database.allocations.mark(self.world.allocation().id, wanted=Power.OFF)
+        return opened
+
+
+def test_a_power_cycle_never_says_what_is_wanted(active):
+    """Actions pass CloudStack's queue by: a stop may come between any two lines of it."""
+    beside = desk(active)
+    beside = replace(beside, records=replace(active.records, operations=StopBeside(active)))
+    active.live(beside.power_cycle(REQUEST, until=active.within(1.0)))
+    assert active.allocation().wanted is Power.OFF
+
+
 def test_a_power_cycle_that_fails_says_why(active):
     c.deaf("on")(active)
     assert refused(active, cycle(active, within=3600.0)) == "POWER_NOT_REACHED"

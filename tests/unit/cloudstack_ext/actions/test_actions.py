@@ -246,8 +246,16 @@ def request(name, parameters=None, *, state="Running", role="Admin", **more):
     return parse_call(name, json.dumps(body).encode(), SITE)
 
 
-def run(desk, *asked, **more):
-    made = Asked(request=request(*asked, **more), desk=desk, until=6.0)
+async def named_trainer(_key):
+    return frozenset({"trainer", "Trainer of Bob"})
+
+
+async def nameless(_key):
+    return frozenset()
+
+
+def run(desk, *asked, names=nameless, **more):
+    made = Asked(request=request(*asked, **more), desk=desk, names=names, until=6.0)
     return json.loads(asyncio.run(table.act(made)).line)
 
 
@@ -290,6 +298,20 @@ def test_a_power_cycle_that_is_not_confirmed_asks_nobody(given):
     desk = Desk()
     assert code_of(desk, "power-cycle", {"confirm": given}) == "PAYLOAD_FIELD"
     assert desk.calls == []
+
+
+@pytest.mark.parametrize(
+    ("given", "says"), [("trainer", ""), ("Trainer of Bob", ""), ("trainer2", "PAYLOAD_FIELD")]
+)
+def test_the_name_that_its_owner_gave_it_confirms_where_cloudstack_says_it(given, says):
+    desk = Desk(power_cycle=Walk(operation=operation(Intent.POWER)))
+    if says:
+        asked = ("power-cycle", {"confirm": given})
+        assert code_of(desk, *asked, names=named_trainer) == says
+    else:
+        found = run(desk, "power-cycle", {"confirm": given}, names=named_trainer)
+        assert items(found["message"])["restart"] == "done"
+    assert len(desk.calls) == (0 if says else 1)
 
 
 def test_a_nameless_payload_is_not_confirmed_by_nothing():
