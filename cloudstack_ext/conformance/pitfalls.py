@@ -390,7 +390,8 @@ CONTRACT: Final[Sequence[Pitfall]] = (
         "47",
         "the text of an error is invisible to the user",
         "an annotation of the instance tells it",
-        "tests/service/faults/test_actions_change.py::test_a_failure_is_explained_without_naming_the_machine",
+        "tests/unit/cloudstack_ext/test_failure_notes.py::test_a_failed_deployment_is_explained_once_and_names_no_server",
+        "tests/service/faults/test_failure_notes.py::test_the_tenant_reads_why_and_reads_it_no_more_after_a_success",
     ),
     _behaviour(
         "48",
