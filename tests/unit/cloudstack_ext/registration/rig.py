@@ -2,7 +2,8 @@
 
 import asyncio
 import time
-from dataclasses import replace
+from copy import deepcopy
+from dataclasses import fields, replace
 from pathlib import Path
 
 from cloudstack_ext.api_key import ApiKey
@@ -95,6 +96,16 @@ class Zone:
 
     def __exit__(self, *_error):
         self.server.stop()
+
+    def again(self):
+        """Another zone with all that is there, and a memory of all that is remembered."""
+        other = Zone(user=self.user)
+        for each in fields(self.state):
+            if each.name != "lock":
+                setattr(other.state, each.name, deepcopy(getattr(self.state, each.name)))
+        other.memory.kept, other.memory.last = dict(self.memory.kept), self.memory.last
+        other.clock.advance(self.clock.wall() - other.clock.wall())
+        return other
 
     @property
     def state(self):

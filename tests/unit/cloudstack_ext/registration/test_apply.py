@@ -8,7 +8,7 @@ from cloudstack_ext.api_server.faults import Fault, FaultKind, When
 from cloudstack_ext.api_server.model.accounts import Permission, Role, RoleType, Rule
 from cloudstack_ext.registration.model import Kind
 from provisioner.errors import ConflictError, ErrorCode, InputError, RackwrightError, TransientError
-from tests.unit.cloudstack_ext.registration.rig import DATABASE, Zone, shape, steps
+from tests.unit.cloudstack_ext.registration.rig import DATABASE, shape, steps
 
 pytestmark = pytest.mark.emulated
 
@@ -367,21 +367,16 @@ def test_the_last_object_of_its_kind_that_somebody_deleted_is_made_anew(zone):
 
 
 # --- cut off --------------------------------------------------------------------------------
-def _cut_at_every_call(when, begin, want=()):
+def _cut_at_every_call(begun, when, want=()):
     """Cut the walk at each of its calls in turn; all must end in one and the same shape."""
-    with Zone() as whole:
-        begin(whole)
+    with begun.again() as whole:
         whole.want(*want)
-        first = len(whole.server.calls.all())
         whole.apply()
-        last = len(whole.server.calls.all())
-        wanted = shape(whole)
+        calls, wanted = len(whole.server.calls.all()), shape(whole)
     cut = 0
-    for number in range(first + 1, last + 1):
-        with Zone() as zone:
-            begin(zone)
+    for number in range(1, calls + 1):
+        with begun.again() as zone:
             zone.want(*want)
-            assert len(zone.server.calls.all()) == first
             zone.server.faults.add(Fault(kind=FaultKind.CUT, when=when, call=number))
             try:
                 zone.apply()
@@ -390,20 +385,21 @@ def _cut_at_every_call(when, begin, want=()):
                 zone.apply()
             assert steps(zone.plan()) == [], number
             assert shape(zone) == wanted, number
-    return last - first, cut
+    return calls, cut
 
 
 @pytest.mark.parametrize("when", list(When))
-def test_a_first_apply_cut_at_any_call_is_ended_by_the_next_and_nothing_is_there_twice(when):
-    calls, cut = _cut_at_every_call(when, lambda _zone: None)
+def test_a_first_apply_cut_at_any_call_is_ended_by_the_next_and_nothing_is_there_twice(zone, when):
+    calls, cut = _cut_at_every_call(zone, when)
     # reads are asked again, lost makings looked up: most cuts do not even end the walk
     assert cut == (MADE if when is When.BEFORE else 0)
     assert calls > 2 * MADE
 
 
 @pytest.mark.parametrize("when", list(When))
-def test_an_apply_of_changes_cut_at_any_call_is_ended_by_the_next(when):
-    calls, cut = _cut_at_every_call(when, Zone.apply, CHANGED)
+def test_an_apply_of_changes_cut_at_any_call_is_ended_by_the_next(zone, when):
+    zone.apply()
+    calls, cut = _cut_at_every_call(zone, when, CHANGED)
     assert cut >= 7
     assert calls > 20
 
@@ -438,29 +434,27 @@ class Lost:
 
 @pytest.mark.parametrize("when", list(When))
 @pytest.mark.parametrize("want", [(), CHANGED], ids=["first", "changes"])
-def test_our_own_service_may_end_at_any_of_its_writings_too(when, want):
-    with Zone() as whole:
-        if want:
-            whole.apply()
-            whole.want(*want)
+def test_our_own_service_may_end_at_any_of_its_writings_too(zone, when, want):
+    if want:
+        zone.apply()
+    with zone.again() as whole:
+        whole.want(*want)
         whole.apply()
         wanted = shape(whole)
     cut = 0
     for number in range(1, 100):
-        with Zone() as zone:
-            if want:
-                zone.apply()
-                zone.want(*want)
-            kept = zone.memory
-            zone.memory = Lost(kept, number, when)
+        with zone.again() as other:
+            other.want(*want)
+            kept = other.memory
+            other.memory = Lost(kept, number, when)
             try:
-                zone.apply()
+                other.apply()
             except TransientError:
                 cut += 1
-            zone.memory = kept
-            zone.apply()
-            assert steps(zone.plan()) == [], number
-            assert shape(zone) == wanted, number
+            other.memory = kept
+            other.apply()
+            assert steps(other.plan()) == [], number
+            assert shape(other) == wanted, number
             if cut < number:
                 break
     # two for each thing that is made; of the changes two make something new

@@ -137,24 +137,21 @@ def test_what_a_lost_making_left_behind_goes_too(zone):
 
 
 @pytest.mark.parametrize("when", list(When))
-def test_cut_at_any_call_it_goes_on_when_called_again(when):
-    with Zone() as whole:
-        whole.apply()
-        first = len(whole.server.calls.all())
+def test_cut_at_any_call_it_goes_on_when_called_again(zone, when):
+    zone.apply()
+    with zone.again() as whole:
         unregister(whole)
-        last = len(whole.server.calls.all())
+        calls = len(whole.server.calls.all())
     cut = 0
-    for number in range(first + 1, last + 1):
-        with Zone() as zone:
-            zone.apply()
-            zone.server.faults.add(Fault(kind=FaultKind.CUT, when=when, call=number))
+    for number in range(1, calls + 1):
+        with zone.again() as other:
+            other.server.faults.add(Fault(kind=FaultKind.CUT, when=when, call=number))
             try:
-                unregister(zone)
+                unregister(other)
             except TransientError:
                 cut += 1
-                unregister(zone)
-            state = zone.state
-            assert _left(state) == 0, number
-            assert zone.memory.kept == {}, number
-            assert all(each.removed for each in state.offerings.values())
+                unregister(other)
+            assert _left(other.state) == 0, number
+            assert other.memory.kept == {}, number
+            assert all(each.removed for each in other.state.offerings.values())
     assert cut == 14
