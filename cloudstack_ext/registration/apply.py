@@ -24,6 +24,8 @@ from provisioner.errors import (
 from provisioner.ports.clock import Clock
 from provisioner.units import Seconds
 
+ANSWER_WITHIN_S: Final = 60.0
+"""No command of a registration was seen to take longer; the client waits no longer either."""
 LOOKED_UP_AFTER_S: Final = (1.0, 2.0, 4.0, 8.0)
 """A command whose answer was lost may still be at work."""
 CHECK_EVERY_S: Final = 300.0
@@ -87,6 +89,10 @@ class Walk:
 
     async def _make(self, step: Step) -> None:
         assert step.wish is not None
+        late = await self._made_late(step, step.wish)
+        if late is not None:
+            await self._settled(late[0], step, late[1])
+            return
         number = await self.memory.begin(step.kind, step.name, step.wish.facts)
         (call,) = calls(step, self.survey.ids)
         try:
@@ -98,23 +104,46 @@ class Walk:
             identifier = await self._looked_up(step.wish, error)
         await self._settled(number, step, identifier)
 
+    async def _made_late(self, step: Step, wish: Wish) -> tuple[int, str] | None:
+        """Row and id of what an earlier walk asked for a moment ago, and CloudStack made since.
+
+        Its command may be at work until its answer was due: only then it is sent again.
+        """
+        row = self.rows.get(step.row or 0)
+        if row is None or row.id is not None:
+            return None
+        age = self.clock.wall() - row.at
+        if not 0 <= age < ANSWER_WITHIN_S:
+            return None
+        self.say(f"{step.kind} {step.name}: was asked for {age:.0f} s ago, waits for its answer")
+        await self.clock.sleep(Seconds(ANSWER_WITHIN_S - age))
+        identifier = await self._marked(wish)
+        return (row.number, identifier) if identifier else None
+
     async def _looked_up(self, wish: Wish, lost: TransientError) -> str:
         """The id of what was made although its answer was lost."""
-        mark = mark_of(self.survey.ids.database, wish.kind, wish.name)
-        known = {row.id for row in self.rows.values()}
         for wait in LOOKED_UP_AFTER_S:
             await self.clock.sleep(Seconds(wait))
-            found = [
-                thing
+            identifier = await self._marked(wish)
+            if identifier:
+                return identifier
+        text = f"{lost.brief}; nothing bears its mark yet: apply again"
+        raise TransientError(lost.code, text, lost.detail) from lost
+
+    async def _marked(self, wish: Wish) -> str:
+        """The id of what bears the mark of this wish and is not remembered; "" is nothing."""
+        mark = mark_of(self.survey.ids.database, wish.kind, wish.name)
+        known = {row.id for row in self.rows.values()}
+        return next(
+            (
+                thing.id
                 for thing in await read_things(self.api, wish.kind)
                 if thing.mark == mark
                 and thing.id not in known
                 and thing.owner in {"", self.survey.places.account}
-            ]
-            if found:
-                return found[0].id
-        text = f"{lost.brief}; nothing bears its mark yet: apply again"
-        raise TransientError(lost.code, text, lost.detail) from lost
+            ),
+            "",
+        )
 
     async def _take_over(self, step: Step) -> None:
         assert step.wish is not None

@@ -461,6 +461,31 @@ def test_our_own_service_may_end_at_any_of_its_writings_too(zone, when, want):
     assert cut == (9 if want else 2 * MADE)
 
 
+def test_a_making_that_cloudstack_ends_after_the_walk_was_cut_is_not_sent_again(zone):
+    """The walk is cut; what it asked for is there only when the next one has begun."""
+    fault = Fault(kind=FaultKind.CUT, when=When.BEFORE, command="createServiceOffering")
+    zone.server.faults.add(fault)
+    with pytest.raises(TransientError):
+        zone.apply()
+    made = zone.again()
+    with made:
+        made.apply()
+    late = {row.id: row for row in made.memory.kept.values()}
+    wait = zone.clock.sleep
+
+    async def late_sleep(duration):
+        await wait(duration)
+        for identifier, offering in made.state.offerings.items():
+            if late[identifier].name == "bm.h200x8":
+                zone.state.offerings.setdefault(identifier, offering)
+
+    zone.clock.sleep = late_sleep
+    zone.apply()
+    names = sorted(each.name for each in zone.state.offerings.values())
+    assert names == ["bm.general", "bm.h200x8"]
+    assert steps(zone.plan()) == []
+
+
 def test_a_lost_answer_of_a_making_is_looked_up_and_the_command_not_sent_again(zone):
     fault = Fault(kind=FaultKind.CUT, when=When.AFTER, command="createServiceOffering", times=2)
     zone.server.faults.add(fault)
