@@ -470,17 +470,16 @@ def test_a_making_that_cloudstack_ends_after_the_walk_was_cut_is_not_sent_again(
     made = zone.again()
     with made:
         made.apply()
-    late = {row.id: row for row in made.memory.kept.values()}
+    late = next(each for each in made.state.offerings.values() if each.name == "bm.h200x8")
     wait = zone.clock.sleep
 
-    async def late_sleep(duration):
+    async def until_it_is_there(duration):
         await wait(duration)
-        for identifier, offering in made.state.offerings.items():
-            if late[identifier].name == "bm.h200x8":
-                zone.state.offerings.setdefault(identifier, offering)
+        zone.state.offerings[late.id] = late
 
-    zone.clock.sleep = late_sleep
+    zone.clock.sleep = until_it_is_there
     zone.apply()
+    zone.state.offerings[late.id] = late  # whether anybody waited for it or not
     names = sorted(each.name for each in zone.state.offerings.values())
     assert names == ["bm.general", "bm.h200x8"]
     assert steps(zone.plan()) == []
