@@ -1,6 +1,5 @@
 """Port `Allocations`: who has what. Each method that changes something is one transaction."""
 
-import uuid
 from collections.abc import Callable
 from typing import Any
 
@@ -24,9 +23,10 @@ from provisioner.servers.model import Power, State
 from provisioner.servers.operation import NewOperation, Status
 from provisioner.servers.states import MOVES, Intent, next_move
 from provisioner.store import moves, rows
+from provisioner.store.allocation_rows import asked_of, begin, bury, change, is_buried
 from provisioner.store.choice import take_fitting
 from provisioner.store.codec import plain
-from provisioner.store.tables import ALLOCATION, OPERATION, TOMBSTONE
+from provisioner.store.tables import ALLOCATION, OPERATION
 from provisioner.store.transactions import Transactions
 from provisioner.store.turns import open_turn
 from provisioner.units import (
@@ -75,7 +75,7 @@ class SqlAllocations:
     def is_deleted(self, key: InstanceKey) -> bool:
         """It has a tombstone: nothing of it begins any more."""
         with self._transactions.read() as connection:
-            return _is_buried(connection, key)
+            return is_buried(connection, key)
 
     def by_id(self, allocation: AllocationId) -> Allocation:
         """Living or ended.
@@ -117,10 +117,10 @@ class SqlAllocations:
             if kept is None:
                 during = MOVES[(State.AVAILABLE, Intent.RESERVE)].during
                 server = take_fitting(connection, request, during, why_unfit)
-                kept = _begin(connection, request, server, Phase.RESERVED, now=now)
+                kept = begin(connection, request, server, Phase.RESERVED, now=now)
             if kept.phase is Phase.RESERVED:
-                columns = {"reserved_until": until, **_asked(request)}
-                kept = _change(connection, kept.id, columns)
+                columns = {"reserved_until": until, **asked_of(request)}
+                kept = change(connection, kept.id, columns)
             return kept
 
     def allocate_and_open(
@@ -151,7 +151,7 @@ class SqlAllocations:
             if kept is None:
                 during = MOVES[(State.AVAILABLE, Intent.DEPLOY)].during
                 server = take_fitting(connection, request, during)
-                kept = _begin(connection, request, server, Phase.DEPLOYING, now=now)
+                kept = begin(connection, request, server, Phase.DEPLOYING, now=now)
             else:
                 during = MOVES[(State.RESERVED, Intent.DEPLOY)].during
                 moves.move_server(connection, kept.server, during, reason="")
@@ -163,13 +163,13 @@ class SqlAllocations:
                 "image": image,
                 "reserved_until": None,
                 "stop_grace_until": None,
-                **_asked(request),
+                **asked_of(request),
             }
-            _change(connection, kept.id, columns)
+            change(connection, kept.id, columns)
             moves.open_operation(
                 connection, self._hand_over, kept.server, operation, allocation=kept.id, now=now
             )
-            return _change(connection, kept.id, {"operation": operation.id})
+            return change(connection, kept.id, {"operation": operation.id})
 
     def adopt(
         self, key: InstanceKey, server: ServerName, who: str, *, now: WallSeconds
@@ -182,17 +182,17 @@ class SqlAllocations:
                 key,
                 busy=rows.open_operation(connection, server) is not None,
                 has=living.server if living else None,
-                deleted=_is_buried(connection, key),
+                deleted=is_buried(connection, key),
             )
             moves.move_server(connection, server, record.state, reason="", dirty=True)
             request = InstanceRequest(key=key, name="", who=who, pool=record.pool)
-            kept = _begin(connection, request, server, Phase.ACTIVE, now=now)
+            kept = begin(connection, request, server, Phase.ACTIVE, now=now)
             during = MOVES[(State.ENROLLED, Intent.ADOPT)].during
             moves.move_server(connection, server, during, reason="", found_on=False)
             moves.raise_epoch(connection, server)
             # installed by whoever ran it before; CloudStack has the instance, without a start
             known = dict.fromkeys(("ever_powered", "first_boot_asked", "known_to_caller"), True)
-            return _change(connection, kept.id, known)
+            return change(connection, kept.id, known)
 
     def end_and_open(
         self,
@@ -225,12 +225,12 @@ class SqlAllocations:
         """
         with self._transactions.write() as connection:
             if tombstone:
-                _bury(connection, key, now=now)
+                bury(connection, key, now=now)
             allocation = moves.living_of(connection, key)
             if allocation is None or (still is not None and not still(allocation)):
                 return None
             if protection is not Protection.NOT_ASKED:
-                allocation = _change(connection, allocation.id, {"protection": protection})
+                allocation = change(connection, allocation.id, {"protection": protection})
             moves.end_allocation(connection, allocation.id, reason, now=now)
             if not _free(connection, allocation):
                 if operation is None:
@@ -270,9 +270,9 @@ class SqlAllocations:
             raise ValueError(f"only moves change {', '.join(sorted(wrong))}")
         if not fields:
             return
-        change = sa.update(ALLOCATION).where(ALLOCATION.c.id == allocation)
+        marked = sa.update(ALLOCATION).where(ALLOCATION.c.id == allocation)
         with self._transactions.write() as connection:
-            if not connection.execute(change.values(**plain(fields))).rowcount:
+            if not connection.execute(marked.values(**plain(fields))).rowcount:
                 raise _unknown(allocation)
 
     def confirm_off(self, server: ServerName) -> None:
@@ -318,7 +318,7 @@ def _kept(
         ConflictError: INSTANCE_DELETED.
     """
     key = request.key
-    if _is_buried(connection, key):
+    if is_buried(connection, key):
         raise ConflictError(ErrorCode.INSTANCE_DELETED, f"instance {key.instance} was deleted")
     kept = moves.living_of(connection, key)
     if kept is None or kept.phase is not Phase.RESERVED:
@@ -357,61 +357,3 @@ def _free(connection: sa.Connection, ended: Allocation) -> bool:
     moves.move_server(connection, record.name, free, reason="")
     moves.raise_epoch(connection, record.name)
     return True
-
-
-def _begin(
-    connection: sa.Connection,
-    request: InstanceRequest,
-    server: ServerName,
-    phase: Phase,
-    *,
-    now: WallSeconds,
-) -> Allocation:
-    identifier = AllocationId(str(uuid.uuid4()))
-    columns = {
-        "id": identifier,
-        "server": server,
-        "pool": request.pool,
-        "phase": phase,
-        "wanted": Power.UNKNOWN,
-        "created_at": now,
-        "networks": (),
-        **plain(request.key),
-        **_asked(request),
-    }
-    connection.execute(sa.insert(ALLOCATION).values(**plain(columns)))
-    return _change(connection, identifier, {})
-
-
-def _asked(request: InstanceRequest) -> dict[str, Any]:
-    """What each verb of an instance that still begins says anew."""
-    asked: dict[str, Any] = {
-        "name": request.name,
-        "who": request.who,
-        "truth": request.truth,
-    }
-    if request.host is not None:
-        asked["host"] = request.host
-    if request.owner:
-        asked |= {"owner": request.owner, "size": request.size}
-    return asked | ({"networks": request.networks} if request.networks else {})
-
-
-def _change(
-    connection: sa.Connection, identifier: AllocationId, columns: dict[str, Any]
-) -> Allocation:
-    here = ALLOCATION.c.id == identifier
-    if columns:
-        connection.execute(sa.update(ALLOCATION).where(here).values(**plain(columns)))
-    row = connection.execute(sa.select(ALLOCATION).where(here)).mappings().one()
-    return rows.allocation_of(row)
-
-
-def _is_buried(connection: sa.Connection, key: InstanceKey) -> bool:
-    here = sa.and_(TOMBSTONE.c.site == key.site, TOMBSTONE.c.instance == key.instance)
-    return connection.scalar(sa.select(TOMBSTONE.c.at).where(here)) is not None
-
-
-def _bury(connection: sa.Connection, key: InstanceKey, *, now: WallSeconds) -> None:
-    if not _is_buried(connection, key):
-        connection.execute(sa.insert(TOMBSTONE).values(**plain(key), at=now))

@@ -6,13 +6,12 @@ They hold for every writer of the file, whatever connection it uses, `OR REPLACE
 program, not of a migration: `stand` makes them anew where they differ, at each start.
 """
 
-from collections.abc import Iterator
-
 import sqlalchemy as sa
 
 from provisioner.servers.model import State
 from provisioner.servers.operation import Status
 from provisioner.servers.states import MOVES
+from provisioner.store.guard_words import Guards, also, append, keep, refuse, stay
 
 OPEN = Status.OPEN.value
 WITH_OWNER = (
@@ -61,36 +60,6 @@ def guards() -> dict[str, str]:
     }
 
 
-Guards = Iterator[tuple[str, str]]
-
-
-def _refuse(name: str, event: str, when: str, message: str) -> tuple[str, str]:
-    return name, f"BEFORE {event} WHEN {when} BEGIN SELECT RAISE(ABORT, '{message}'); END"
-
-
-def _also(name: str, event: str, statement: str) -> tuple[str, str]:
-    return name, f"AFTER {event} BEGIN {statement}; END"
-
-
-def _keep(table: str, columns: str) -> tuple[str, str]:
-    """These columns never change."""
-    changed = " OR ".join(f"NEW.{each} IS NOT OLD.{each}" for each in columns.split())
-    name = f"{table}_columns_stay"
-    return _refuse(name, f"UPDATE ON {table}", changed, f"{table}: written once")
-
-
-def _stay(table: str) -> tuple[str, str]:
-    """A row of this table is history."""
-    return _refuse(f"{table}_stays", f"DELETE ON {table}", "true", f"{table}: rows stay")
-
-
-def _append(table: str, key: str) -> tuple[str, str]:
-    """No row of this table takes the place of another one (`INSERT OR REPLACE`)."""
-    same = " AND ".join(f"x.{each} = NEW.{each}" for each in key.split())
-    taken = f"EXISTS (SELECT 1 FROM {table} x WHERE {same})"
-    return _refuse(f"{table}_appended", f"INSERT ON {table}", taken, f"UNIQUE {table}: rows stay")
-
-
 def _states(states: tuple[State, ...]) -> str:
     return ", ".join(f"'{each.value}'" for each in states)
 
@@ -110,7 +79,7 @@ _SAME_MACHINE = (
 
 
 def _servers() -> Guards:
-    yield _refuse(
+    yield refuse(
         "server_begins_enrolled",
         "INSERT ON server",
         "NEW.state <> 'ENROLLED' OR EXISTS (SELECT 1 FROM server s WHERE s.name = NEW.name)",
@@ -119,42 +88,42 @@ def _servers() -> Guards:
     # readings, by far the most frequent change, need no look at all the other servers
     named = "UPDATE OF host, port, system_uuid, board_uuid, state"
     for event, but in (("INSERT", "''"), (named, "OLD.name")):
-        yield _refuse(
+        yield refuse(
             f"server_{event[:6].lower()}_one_machine",
             f"{event} ON server",
             f"EXISTS ({_SAME_MACHINE.format(but=but)})",
             "UNIQUE server: one machine, one server",
         )
-    yield _stay("server")
-    yield _keep("server", "name")
+    yield stay("server")
+    yield keep("server", "name")
     pairs = ", ".join(sorted(f"'{start}>{end}'" for start, end in allowed_moves()))
-    yield _refuse(
+    yield refuse(
         "server_moves",
         "UPDATE OF state ON server",
         f"NEW.state <> OLD.state AND OLD.state || '>' || NEW.state NOT IN ({pairs})",
         "server: no such move",
     )
-    yield _refuse(
+    yield refuse(
         "server_epoch_rises",
         "UPDATE OF epoch ON server",
         "NEW.epoch < OLD.epoch",
         "server: an epoch never falls",
     )
-    yield _refuse(
+    yield refuse(
         "server_dirty_until_proven",
         "UPDATE OF dirty ON server",
         f"OLD.dirty AND NOT NEW.dirty AND (NEW.evidence IS OLD.evidence OR NOT {_PROVEN}"
         f" OR {_OWNED})",
         "server: dirty is cleared only with wipe evidence",
     )
-    yield _refuse(
+    yield refuse(
         "server_rebaselines_until_named",
         "UPDATE OF rebaselines ON server",
         "NEW.rebaselines IS NOT OLD.rebaselines AND json_array_length(NEW.rebaselines)"
         " <= json_array_length(OLD.rebaselines) AND NEW.evidence IS OLD.evidence",
         "server: a new baseline stays on record until evidence has named it",
     )
-    yield _refuse(
+    yield refuse(
         "server_offered_after_proof",
         "UPDATE OF state ON server",
         "NEW.state = 'AVAILABLE' AND OLD.state IN ('CLEANING', 'RELEASING') AND NOT EXISTS"
@@ -162,7 +131,7 @@ def _servers() -> Guards:
         " AND e.server = NEW.name)",
         "server: offered only after a proven wipe",
     )
-    yield _refuse(
+    yield refuse(
         "server_evidence_is_its_own",
         "UPDATE OF evidence ON server",
         # one that clears dirty is compared above
@@ -171,25 +140,25 @@ def _servers() -> Guards:
         " (SELECT 1 FROM evidence e WHERE e.hash = NEW.evidence AND e.server = NEW.name)",
         "server: this evidence is of another one",
     )
-    yield _refuse(
+    yield refuse(
         "server_owned",
         "UPDATE OF state ON server",
         f"NEW.state <> OLD.state AND NEW.state NOT IN ({_states(WITH_OWNER)}) AND {_OWNED}",
         "server: an allocation of it lives",
     )
-    yield _refuse(
+    yield refuse(
         "server_adopted_for_somebody",
         "UPDATE OF state ON server",
         f"NEW.state = 'ACTIVE' AND OLD.state = 'ENROLLED' AND NOT {_OWNED}",
         "server: nobody adopts it",
     )
-    yield _also(
+    yield also(
         "nic_follows_server",
         "UPDATE OF state ON server WHEN NEW.state <> OLD.state",
         "UPDATE nic SET living = NEW.state <> 'RETIRED' WHERE server = NEW.name",
     )
     for event in ("INSERT", "UPDATE"):
-        yield _refuse(
+        yield refuse(
             f"nic_{event.lower()}_living",
             f"{event} ON nic",
             "NEW.living <> (SELECT s.state <> 'RETIRED' FROM server s WHERE s.name = NEW.server)"
@@ -203,7 +172,7 @@ _LIVES = "NEW.ended_at IS NULL"
 
 
 def _allocations() -> Guards:
-    yield _refuse(
+    yield refuse(
         "allocation_begins",
         "INSERT ON allocation",
         "EXISTS (SELECT 1 FROM allocation a WHERE a.id = NEW.id OR a.number = NEW.number"
@@ -211,7 +180,7 @@ def _allocations() -> Guards:
         " (a.server = NEW.server OR a.site = NEW.site AND a.instance = NEW.instance))",
         "UNIQUE allocation: one server, one living instance",
     )
-    yield _refuse(
+    yield refuse(
         "allocation_of_a_kept_server",
         "INSERT ON allocation",
         f"NOT {_LIVES} OR NOT EXISTS (SELECT 1 FROM server s WHERE s.name = NEW.server"
@@ -219,14 +188,14 @@ def _allocations() -> Guards:
         " AND s.dirty AND s.identity IS NOT NULL AND NEW.phase = 'active'))",
         "allocation: its server is not kept for it",
     )
-    yield _refuse(
+    yield refuse(
         "allocation_after_delete",
         "INSERT ON allocation",
         "EXISTS (SELECT 1 FROM tombstone t WHERE t.site = NEW.site AND t.instance = NEW.instance)",
         "allocation: this instance was deleted",
     )
-    yield _keep("allocation", "number id site instance server created_at")
-    yield _refuse(
+    yield keep("allocation", "number id site instance server created_at")
+    yield refuse(
         "allocation_ended_for_ever",
         "UPDATE ON allocation",
         "OLD.ended_at IS NOT NULL AND (NEW.ended_at IS NOT OLD.ended_at"
@@ -234,27 +203,27 @@ def _allocations() -> Guards:
         "allocation: ended for ever",
     )
     for event in ("INSERT", "UPDATE"):
-        yield _refuse(
+        yield refuse(
             f"allocation_{event.lower()}_powered_is_dirty",
             f"{event} ON allocation",
             f"{_LIVES} AND NEW.ever_powered"
             " AND NOT (SELECT s.dirty FROM server s WHERE s.name = NEW.server)",
             "allocation: powered on for a tenant while its server counts as clean",
         )
-    yield _refuse(
+    yield refuse(
         "allocation_stays_powered",
         "UPDATE OF ever_powered ON allocation",
         "OLD.ever_powered AND NOT NEW.ever_powered",
         "allocation: what was powered on was powered on",
     )
-    yield _stay("allocation")
-    yield _append("tombstone", "site instance")
-    yield _stay("tombstone")
-    yield _keep("tombstone", "site instance at")
+    yield stay("allocation")
+    yield append("tombstone", "site instance")
+    yield stay("tombstone")
+    yield keep("tombstone", "site instance at")
 
 
 def _operations() -> Guards:
-    yield _refuse(
+    yield refuse(
         "operation_begins",
         "INSERT ON operation",
         f"NEW.status <> '{OPEN}' OR NEW.epoch <> (SELECT s.epoch FROM server s"
@@ -262,25 +231,25 @@ def _operations() -> Guards:
         f" OR o.number = NEW.number OR o.server = NEW.server AND o.status = '{OPEN}')",
         "UNIQUE operation: one open operation a server, of its epoch",
     )
-    yield _refuse(
+    yield refuse(
         "operation_rebaseline_says_why",
         "INSERT ON operation",
         "NEW.kind = 'rebaseline' AND coalesce(json_extract(NEW.parameters, '$.reason'), '') = ''",
         "operation: no new baseline without a reason",
     )
-    yield _keep(
+    yield keep(
         "operation",
         "number id kind steps_name steps server allocation epoch who parameters opened_at",
     )
-    yield _refuse(
+    yield refuse(
         "operation_closed_for_ever",
         "UPDATE ON operation",
         f"OLD.status <> '{OPEN}'",
         "operation: closed for ever",
     )
-    yield _stay("operation")
+    yield stay("operation")
     for event in ("INSERT", "UPDATE OF beginnings"):
-        yield _refuse(
+        yield refuse(
             f"effect_{event[:6].lower()}_of_the_owner",
             f"{event} ON effect",
             "NOT EXISTS (SELECT 1 FROM operation o JOIN server s ON s.name = o.server"
@@ -288,51 +257,51 @@ def _operations() -> Guards:
             " AND NEW.epoch = s.epoch)",
             "effect: a newer owner, or the operation is closed",
         )
-    yield _append("effect", "operation step")
+    yield append("effect", "operation step")
     # the act that cannot be taken back, behind two locks: its step's, and this one
-    yield _refuse(
+    yield refuse(
         "effect_of_its_turn",
         "INSERT ON effect",
         "NEW.step = 'erase' AND EXISTS (SELECT 1 FROM turn t"
         " WHERE t.operation = NEW.operation AND t.begun_at IS NULL)",
         "effect: its wipe waits for its turn",
     )
-    yield _refuse(
+    yield refuse(
         "effect_on_a_known_machine",
         "INSERT ON effect",
         "NEW.step = 'erase' AND (SELECT s.baseline FROM operation o JOIN server s"
         " ON s.name = o.server WHERE o.id = NEW.operation) IS NULL",
         "effect: nothing is erased that was never compared with a baseline",
     )
-    yield _refuse(
+    yield refuse(
         "effect_done_once",
         "UPDATE OF done, result ON effect",
         "OLD.done IS NOT NULL",
         "effect: done for ever",
     )
-    yield _stay("effect")
+    yield stay("effect")
 
 
 def _turns() -> Guards:
-    yield _append("turn", "operation")
-    yield _keep("turn", "number operation server pool counted held")
-    yield _refuse(
+    yield append("turn", "operation")
+    yield keep("turn", "number operation server pool counted held")
+    yield refuse(
         "turn_begins_once",
         "UPDATE ON turn",
         "OLD.begun_at IS NOT NULL",
         "turn: begun for ever",
     )
-    yield _refuse(
+    yield refuse(
         "turn_let_go_for_ever",
         "UPDATE OF let_go_by ON turn",
         "OLD.let_go_by <> ''",
         "turn: let go by somebody already",
     )
-    yield _stay("turn")
+    yield stay("turn")
 
 
 def _evidence() -> Guards:
-    yield _refuse(
+    yield refuse(
         "evidence_is_a_chain",
         "INSERT ON evidence",
         "NEW.sequence IS NOT 1 + (SELECT coalesce(max(e.sequence), 0) FROM evidence e)"
@@ -342,7 +311,7 @@ def _evidence() -> Guards:
         " OR e.operation = NEW.operation)",
         "evidence: a record follows the last one",
     )
-    yield _refuse(
+    yield refuse(
         "evidence_of_a_wipe",
         "INSERT ON evidence",
         "NOT EXISTS (SELECT 1 FROM operation o JOIN server s ON s.name = o.server"
@@ -350,8 +319,8 @@ def _evidence() -> Guards:
         " AND o.epoch = s.epoch AND NEW.epoch = s.epoch AND o.kind IN ('clean', 'release'))",
         "evidence: not of a running wipe of this server",
     )
-    yield _stay("evidence")
-    yield _refuse("evidence_unchanged", "UPDATE ON evidence", "true", "evidence: rows stay")
+    yield stay("evidence")
+    yield refuse("evidence_unchanged", "UPDATE ON evidence", "true", "evidence: rows stay")
 
 
 def _once() -> Guards:
@@ -362,57 +331,57 @@ def _once() -> Guards:
         ("audit", "number"),
         ("call", "number"),
     ):
-        yield _append(table, key)
-    yield _refuse(
+        yield append(table, key)
+    yield refuse(
         "boot_served_once",
         "UPDATE OF served_at, token_sha256 ON boot",
         "OLD.served_at IS NOT NULL",
         "boot: one script, one token",
     )
-    yield _refuse(
+    yield refuse(
         "order_answered_once",
         "UPDATE ON agent_order",
         "OLD.ok IS NOT NULL",
         "agent_order: answered once",
     )
-    yield _keep("agent_order", "operation number step epoch kind parameters")
-    yield _keep("image", "name root image_bytes data_bytes block_bytes logical_sector_bytes")
-    yield _stay("audit")
+    yield keep("agent_order", "operation number step epoch kind parameters")
+    yield keep("image", "name root image_bytes data_bytes block_bytes logical_sector_bytes")
+    yield stay("audit")
     # what is old may go (retention), and nothing that is young
-    yield _refuse("call_stays", "DELETE ON call", f"OLD.at > {YOUNG_FROM}", "call: rows stay")
+    yield refuse("call_stays", "DELETE ON call", f"OLD.at > {YOUNG_FROM}", "call: rows stay")
     for table in ("audit", "call"):
-        yield _refuse(f"{table}_unchanged", f"UPDATE ON {table}", "true", f"{table}: rows stay")
+        yield refuse(f"{table}_unchanged", f"UPDATE ON {table}", "true", f"{table}: rows stay")
 
 
 def _generation() -> Guards:
-    yield _stay("site_state")
-    yield _refuse(
+    yield stay("site_state")
+    yield refuse(
         "site_state_once",
         "INSERT ON site_state",
         "EXISTS (SELECT 1 FROM site_state)",
         "site_state: one row",
     )
-    yield _refuse(
+    yield refuse(
         "site_state_rises",
         "UPDATE ON site_state",
         "NEW.database_id <> OLD.database_id OR NEW.generation < OLD.generation",
         "site_state: a generation never falls",
     )
     raised = "UPDATE site_state SET generation = generation + 1"
-    yield _also("generation_of_a_hand_out", "INSERT ON allocation", raised)
-    yield _also(
+    yield also("generation_of_a_hand_out", "INSERT ON allocation", raised)
+    yield also(
         "generation_of_an_end",
         "UPDATE OF ended_at ON allocation WHEN NEW.ended_at IS NOT OLD.ended_at",
         raised,
     )
     # a copy from the middle of an operation would do it again, to whoever has the server now
-    yield _also("generation_of_an_operation", "INSERT ON operation", raised)
-    yield _also(
+    yield also("generation_of_an_operation", "INSERT ON operation", raised)
+    yield also(
         "generation_of_its_end",
         "UPDATE OF status ON operation WHEN NEW.status IS NOT OLD.status",
         raised,
     )
-    yield _also(
+    yield also(
         "generation_of_an_offer",
         "UPDATE OF state ON server WHEN NEW.state = 'AVAILABLE' AND OLD.state <> 'AVAILABLE'",
         raised,

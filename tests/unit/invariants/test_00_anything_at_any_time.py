@@ -1,12 +1,13 @@
 """All of them together: verbs, operators, faults, crashes and hands at the machine, by the dice.
 
-A seed that finds something is kept here for ever. `python -m tests.unit.invariants.murphy` walks
+A seed that finds something is kept here for ever. `python -m tests.unit.invariants.stories` walks
 as many as one likes.
 """
 
 import pytest
 
-from tests.unit.invariants.murphy import Impatient, Murphy, Workshop
+from tests.unit.invariants.murphy import Murphy
+from tests.unit.invariants.stories import Impatient, Workshop
 
 SEEDS = {31: 12, 66: 4}
 """With the acts that it takes."""
