@@ -4,6 +4,7 @@ Each answers before its deadline, which lies before the one at which the managem
 kills the entry and forgets the output.
 """
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -44,6 +45,10 @@ SHARE_OF_WAIT = 0.8
 CREATE_ANSWER_WITHIN = Seconds(1440.0)
 DELETE_ANSWER_WITHIN = Seconds(10.0)
 """CloudStack's expunge thread goes through all instances one by one."""
+
+ACTION_NOTE_S = 0.5
+NOTING: set[asyncio.Future[None]] = set()
+"""Lines that are still being written; the loop alone would forget them."""
 
 Note = Callable[[Request | ActionRequest, str], Awaitable[None]]
 """Writes down who asked for what, and "ok" or the code of the refusal."""
@@ -229,8 +234,19 @@ async def answer(
         learned(code=error.code)
         reply, outcome = failed(error), str(error.code)
     if note is not None and not (isinstance(request, Request) and request.verb is Verb.STATUS):
-        await note(request, outcome)
+        await _noted(note, request, outcome)
     return reply
+
+
+async def _noted(note: Note, request: Request | ActionRequest, outcome: str) -> None:
+    """An action's answer has eight seconds; its line in the audit may come behind it."""
+    noting = asyncio.ensure_future(note(request, outcome))
+    NOTING.add(noting)
+    noting.add_done_callback(NOTING.discard)
+    within = ACTION_NOTE_S if isinstance(request, ActionRequest) else None
+    ended, _ = await asyncio.wait({noting}, timeout=within)
+    for each in ended:
+        each.result()  # a defect of ours is not swallowed
 
 
 def _limit(request: Request | ActionRequest, within: float, create_within: Seconds) -> float:

@@ -21,7 +21,7 @@ from provisioner.units import Seconds
 
 ANSWER_WITHIN: Final = Seconds(6.0)
 """What goes on then is answered with its operation and stage."""
-GIVEN_UP_AFTER_S: Final = 7.5
+GIVEN_UP_AFTER_S: Final = 7.0
 """A database that is away must not hold an answer longer than eight seconds."""
 
 Act = Callable[[Asked], Awaitable[tuple[Row, ...]]]

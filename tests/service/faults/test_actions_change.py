@@ -5,6 +5,7 @@ import json
 import pytest
 
 from tests.service.faults.tenant import Tenant
+from tests.service.faults.test_database import locked
 
 pytestmark = pytest.mark.emulated
 
@@ -72,3 +73,17 @@ def test_cordon_is_for_administrators_and_outlasts_the_instance(own):
     tenant.site.until_state(name, "AVAILABLE")
     ((kept,),) = tenant.site.rows(query, name)
     assert json.loads(kept)["reason"] == "noise"
+
+
+def test_a_locked_database_is_no_reason_to_answer_late(own):
+    """What reads is answered; what must write says that it goes on, and so it does."""
+    tenant = own.deployed()
+    with locked(tenant.site):
+        assert tenant.items("why")["state"] == "installed, wanted on"
+        refused = tenant.refused("power-cycle", confirm=tenant.instance.name)
+        assert refused.startswith("DEADLINE: ")
+    tenant.site.until(
+        lambda: tenant.items("progress")["what"] == "restart", "a restart that was asked for"
+    )
+    acts = tenant.site.rows("SELECT act FROM audit WHERE act LIKE 'action %'")
+    assert {("action why",), ("action power-cycle",)} <= set(acts)

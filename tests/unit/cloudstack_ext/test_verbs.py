@@ -293,3 +293,22 @@ def test_an_action_is_answered_within_its_time(clock, wait, seconds):
         "x", json.dumps(cycle).encode(), wait, site=SITE, machines=None, clock=clock, desk=Slow()
     )
     assert "DEADLINE" in asyncio.run(call).line
+
+
+def test_an_action_s_answer_does_not_wait_for_its_line_in_the_audit(ask):
+    noted, room = [], asyncio.Event()
+
+    async def note(request, outcome):
+        await room.wait()
+        noted.append(request.act)
+
+    async def both():
+        async with asyncio.timeout(5.0):
+            code, _ = await ask("why", changed(7, "action", "why"), desk=Desk(), note=note)
+        room.set()
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        return code
+
+    assert asyncio.run(both()) == 0
+    assert noted == ["action why"]
