@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 
+from provisioner.about import learned
 from provisioner.config import Times
 from provisioner.errors import ErrorCode, OperatorError
 from provisioner.operations.doors import Records
@@ -40,6 +41,7 @@ class Observer:
         known = await stored(self.records.observations.of_instance, key, self._since())
         if known is None:
             return InstanceView(phase=None, held=bool(self.held))
+        learned(server=known.allocation.server)
         return await self._seen(known)
 
     async def host(self, site: SiteName, host: HostLabel) -> Mapping[str, InstanceView]:
