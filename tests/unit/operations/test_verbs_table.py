@@ -10,6 +10,8 @@ from tests.unit.operations.asking import (
 )
 from tests.unit.operations.world import World
 
+STAYS = "its server is in quarantine and stays there, not wiped, until somebody looks"
+
 WHOLE = {
     "prepare": {
         "unknown": "s1",
@@ -76,8 +78,8 @@ WHOLE = {
         "never created": "no server to give back",
         "active": "the release goes on in the background",
         "unheard of": "the release goes on in the background",
-        "quarantined": "its server is in quarantine and stays there, not wiped, until somebody looks",
-        "still running": "its server is in quarantine and stays there, not wiped, until somebody looks",
+        "quarantined": STAYS,
+        "still running": STAYS,
         "deleted": "no server to give back",
         "released": "no server to give back",
     },
