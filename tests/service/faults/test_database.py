@@ -201,7 +201,7 @@ def assert_held(site, *, known):
         assert answer.seconds < 2
     for instance in (known, "new"):
         assert site.call("status", instance).power == "PowerUnknown"
-    ended = site.command("server", "provide", "s2", "--erase", "all")
+    ended = site.command("server", "provide", "s2")
     assert ended.returncode in {3, 4}
     assert "SERVICE_HELD" in ended.stderr
     assert site.client.ask("GET", "/v1/servers")["servers"]
