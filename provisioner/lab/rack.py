@@ -18,6 +18,7 @@ from provisioner.servers.model import ControllerProtocol
 
 Say = Callable[[str], None]
 _ANSWER_S = 30.0
+_LOCK_S = 2.0
 _PASSWORD_BYTES = 8
 """16 characters: what IPMI 1.5 can carry."""
 
@@ -158,14 +159,22 @@ class Rack:
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
-        """One `up` or `down` at a time."""
+        """One `up` or `down` at a time.
+
+        A command that was killed may leave a child that has not begun its own program: until it
+        has, it holds the lock too.
+        """
+        until = time.monotonic() + _LOCK_S
         with (self.paths.state / "lock").open("w") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as error:
-                raise OperatorError(
-                    ErrorCode.LAB, "the lab is being started or stopped by another command"
-                ) from error
+            while True:
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError as error:
+                    if time.monotonic() > until:
+                        brief = "the lab is being started or stopped by another command"
+                        raise OperatorError(ErrorCode.LAB, brief) from error
+                    time.sleep(0.05)
             yield
 
     @contextlib.contextmanager
