@@ -35,7 +35,9 @@ def on_tcp_by_certificate(
 def mutual_tls(certificate: Path, authority: Path) -> ssl.SSLContext:
     """TLS 1.2 or newer, as old as a management server's Python may be.
 
-    No session is taken up again: each connection shows its certificate anew.
+    No session is taken up again: each connection shows its certificate anew. Tickets are not
+    given; who asks with the number of a session (TLS 1.2: OpenSSL remembers it while its
+    connection is open) is cut off.
 
     Args:
         certificate: Ours with its key, in one PEM file.
@@ -89,6 +91,9 @@ class _Telling(ssl.SSLObject):
             why = getattr(error, "verify_message", None) or error.reason
             log.warning("refused in the handshake: %s", why)
             raise ssl.SSLWantReadError from error
+        if self.session_reused:
+            log.warning("refused in the handshake: a session taken up again")
+            raise ssl.SSLError(ssl.SSL_ERROR_SSL, "a session taken up again")
 
 
 class CertificatePeer(BoundedPeer):
