@@ -103,10 +103,14 @@ class Tenants:
         return server.baseline
 
     async def certificate(self, key: InstanceKey) -> Mapping[str, Any]:
-        """While it has the server nobody wipes that, so the newest wipe is the one before it."""
+        """While it has the server nobody wipes that, so the newest wipe is the one before it.
+
+        An adopted server was never inspected: what is on record was a namesake's.
+        """
         allocation = await self._living(key)
+        server = await stored(self.records.servers.server, allocation.server)
         record = await stored(self.records.evidence.newest_of, allocation.server)
-        if record is None:
+        if record is None or server.baseline is None:
             raise ConflictError(
                 ErrorCode.EVIDENCE_UNKNOWN, "no wipe of its machine is on record: ask your operator"
             )

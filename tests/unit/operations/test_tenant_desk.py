@@ -124,6 +124,11 @@ def test_a_certificate_is_of_the_last_wipe_before_this_tenancy(active):
     assert (second["for"], second["since"]) == (OTHER, active.allocation(next_one).created_at)
 
 
+def test_a_machine_that_was_adopted_has_no_certificate_of_its_namesake_s_wipe(active):
+    active.database.servers.change("s1", baseline=None)
+    assert refused(active, desk(active).certificate(KEY)) == "EVIDENCE_UNKNOWN"
+
+
 # --- power-cycle ---------------------------------------------------------------------------------
 def test_a_power_cycle_is_a_reboot_into_the_same_networks(active):
     leads, booted = active.leads(), len(active.machines["s1"].booted_from)
