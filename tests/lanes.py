@@ -27,7 +27,7 @@ class Lane:
 
     def __init__(self, name: str, runs: list[list[str]]) -> None:
         self.name, self.runs, self.began = name, runs, time.monotonic()
-        self.counts, self.status = Counter[str](), 0
+        self.counts, self.statuses = Counter[str](), list[int]()
         self.runner = threading.Thread(target=self._run)
         self.runner.start()
 
@@ -42,7 +42,7 @@ class Lane:
                 text=True,
             ) as child:
                 self._read(child.stdout or [])
-            self.status = max(self.status, child.returncode)
+            self.statuses.append(child.returncode)
             if child.returncode == INTERRUPTED:
                 return
 
@@ -53,11 +53,13 @@ class Lane:
                 self.counts.update({what: int(count) for count, what in COUNTED.findall(line)})
 
     def end(self) -> int:
-        """The worst exit status; nothing collected is a failure too."""
+        """0 when each run was green; nothing collected, killed and not run at all are not."""
         self.runner.join()
         seconds = time.monotonic() - self.began
-        print(f"{self.name} | ended with {self.status} after {seconds:.0f} s", flush=True)
-        return self.status
+        status = next((abs(bad) for bad in self.statuses if bad), 0)
+        status = status or int(len(self.statuses) < len(self.runs))
+        print(f"{self.name} | ended with {status} after {seconds:.0f} s", flush=True)
+        return status
 
 
 def halves() -> dict[str, list[str]]:
