@@ -71,8 +71,15 @@ def wait_for(answers: Callable[[], bool], silence: str, within_s: float) -> None
     Raises:
         OperatorError: LAB, with what is silent: it was not in time.
     """
+    if not becomes_so(answers, within_s):
+        raise OperatorError(ErrorCode.LAB, f"{silence} within {within_s:.0f} s")
+
+
+def becomes_so(seen: Callable[[], bool], within_s: float) -> bool:
+    """Look again and again; False when it was not so in time."""
     deadline = time.monotonic() + within_s
-    while not answers():
+    while not seen():
         if time.monotonic() > deadline:
-            raise OperatorError(ErrorCode.LAB, f"{silence} within {within_s:.0f} s")
+            return False
         time.sleep(0.05)
+    return True

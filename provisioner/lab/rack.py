@@ -7,11 +7,12 @@ import secrets
 import shutil
 import time
 from collections.abc import Callable, Iterator
+from typing import TextIO
 
 from provisioner.errors import ErrorCode, OperatorError
 from provisioner.lab import bmc_ipmi, bmc_redfish, libvirt_daemon, namespaces, network, services
 from provisioner.lab.layout import LabPaths, Layout, RawFile, ServerSpec
-from provisioner.lab.probes import wait_for_tcp
+from provisioner.lab.probes import becomes_so, wait_for_tcp
 from provisioner.lab.processes import Record, Running, last_line
 from provisioner.lab.qemu import has_kvm
 from provisioner.servers.model import ControllerProtocol
@@ -164,17 +165,10 @@ class Rack:
         A command that was killed may leave a child that has not begun its own program: until it
         has, it holds the lock too.
         """
-        until = time.monotonic() + _LOCK_S
         with (self.paths.state / "lock").open("w") as lock:
-            while True:
-                try:
-                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    break
-                except BlockingIOError as error:
-                    if time.monotonic() > until:
-                        brief = "the lab is being started or stopped by another command"
-                        raise OperatorError(ErrorCode.LAB, brief) from error
-                    time.sleep(0.05)
+            if not becomes_so(lambda: _locked(lock), _LOCK_S):
+                brief = "the lab is being started or stopped by another command"
+                raise OperatorError(ErrorCode.LAB, brief)
             yield
 
     @contextlib.contextmanager
@@ -182,6 +176,13 @@ class Rack:
         began = time.monotonic()
         yield
         self._say(f"{name:<24} {time.monotonic() - began:5.1f} s")
+
+
+def _locked(lock: TextIO) -> bool:
+    with contextlib.suppress(BlockingIOError):
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return True
+    return False
 
 
 def _need_root() -> None:
