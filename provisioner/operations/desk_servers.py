@@ -113,8 +113,10 @@ class Servers:
         if change.password is not None:
             fields["password"] = change.password
         await stored(partial(self.records.servers.change, name, **fields))
-        await stored(self.audit.audit, by.who(), "change", name, change.words())
-        return await self._open(changed, steps, by, "is changed, and must be the same machine")
+        was = change.replaced(record)
+        await stored(self.audit.audit, by.who(), "change", name, change.words() + was)
+        text = f"is changed{was}, and must be the same machine"
+        return await self._open(changed, steps, by, text)
 
     async def act(self, name: ServerName, act: ServerAct, by: Operator, *, dry_run: bool) -> Asked:
         """Write the intent."""

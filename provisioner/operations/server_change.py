@@ -34,6 +34,13 @@ class Change:
         given = (name for name in self.__slots__ if getattr(self, name) is not None)
         return ", ".join(given)
 
+    def replaced(self, record: ServerRecord) -> str:
+        """Where its controller was until now, should the new place be a slip; "" where it stays."""
+        old = record.controller
+        if (self.address or old.host, self.port or old.port) == (old.host, old.port):
+            return ""
+        return f" (its controller was {old.host}, port {old.port})"
+
     def of(self, record: ServerRecord) -> ServerRecord:
         """The record as it would be.
 

@@ -63,6 +63,16 @@ def test_an_address_behind_which_another_machine_answers_ends_in_quarantine(worl
     assert world.machines["s1"].booted_from == []
 
 
+def test_the_answer_to_a_new_address_names_the_one_it_replaces(world, servers):
+    old = world.server().controller
+    asked = world.do(servers.change("s1", Change(address="10.9.9.9"), ANN, dry_run=False))
+    assert f"(its controller was {old.host}, port {old.port})" in asked.text
+    world.walk()
+    back = world.do(servers.change("s1", Change(address=old.host), ANN, dry_run=False))
+    assert "(its controller was 10.9.9.9," in back.text
+    assert world.server().controller == old
+
+
 def test_a_new_certificate_is_pinned_and_no_other_is_taken(world, servers):
     pinned = world.server().identity.certificate_sha256
     if pinned is None:
