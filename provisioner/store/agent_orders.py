@@ -6,7 +6,8 @@ import sqlalchemy as sa
 
 from provisioner.servers.operation import AgentOrder, Status
 from provisioner.store.codec import fill, plain
-from provisioner.store.tables import AGENT_ORDER, OPERATION
+from provisioner.store.tables.boots import AGENT_ORDER
+from provisioner.store.tables.operations import OPERATION
 from provisioner.store.transactions import Transactions
 from provisioner.units import OperationId
 

@@ -9,7 +9,7 @@ from provisioner.servers.allocation import Allocation, InstanceKey, InstanceRequ
 from provisioner.servers.model import Power
 from provisioner.store import rows
 from provisioner.store.codec import plain
-from provisioner.store.tables import ALLOCATION, TOMBSTONE
+from provisioner.store.tables.allocations import ALLOCATION, TOMBSTONE
 from provisioner.units import AllocationId, ServerName, WallSeconds
 
 

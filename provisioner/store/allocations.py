@@ -26,7 +26,8 @@ from provisioner.store import moves, rows
 from provisioner.store.allocation_rows import asked_of, begin, bury, change, is_buried
 from provisioner.store.choice import take_fitting
 from provisioner.store.codec import plain
-from provisioner.store.tables import ALLOCATION, OPERATION
+from provisioner.store.tables.allocations import ALLOCATION
+from provisioner.store.tables.operations import OPERATION
 from provisioner.store.transactions import Transactions
 from provisioner.store.turns import open_turn
 from provisioner.units import (

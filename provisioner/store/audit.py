@@ -10,7 +10,9 @@ from provisioner.ports.clock import Clock
 from provisioner.ports.journal import AuditEntry
 from provisioner.store.codec import fill
 from provisioner.store.engine import open_engine, translated
-from provisioner.store.tables import ALLOCATION, AUDIT, OPERATION
+from provisioner.store.tables.allocations import ALLOCATION
+from provisioner.store.tables.operations import OPERATION
+from provisioner.store.tables.records import AUDIT
 from provisioner.store.transactions import Transactions
 from provisioner.units import Seconds, ServerName, WallSeconds
 

@@ -8,7 +8,9 @@ from provisioner.errors import ConflictError, ErrorCode
 from provisioner.servers.operation import Boot, Status
 from provisioner.store import moves
 from provisioner.store.codec import fill, plain
-from provisioner.store.tables import BOOT, OPERATION, SERVER
+from provisioner.store.tables.boots import BOOT
+from provisioner.store.tables.operations import OPERATION
+from provisioner.store.tables.servers import SERVER
 from provisioner.store.transactions import Transactions
 from provisioner.units import OperationId, WallSeconds
 

@@ -7,7 +7,8 @@ from provisioner.ports.journal import Call
 from provisioner.servers.operation import Status
 from provisioner.store.codec import fill
 from provisioner.store.guards import YOUNG_FROM
-from provisioner.store.tables import CALL, OPERATION
+from provisioner.store.tables.operations import OPERATION
+from provisioner.store.tables.records import CALL
 from provisioner.store.transactions import Transactions
 from provisioner.units import OperationId, ServerName, WallSeconds
 

@@ -10,7 +10,8 @@ from provisioner.servers.model import Pool
 from provisioner.servers.operation import Status
 from provisioner.store.codec import fill, plain
 from provisioner.store.rows import Row
-from provisioner.store.tables import IMAGE, OPERATION, POOL
+from provisioner.store.tables.catalogue import IMAGE, POOL
+from provisioner.store.tables.operations import OPERATION
 from provisioner.store.transactions import Transactions
 from provisioner.units import ImageName, PoolName
 

@@ -9,7 +9,8 @@ from provisioner.ports.allocations import WhyUnfit, fits_always
 from provisioner.servers.allocation import InstanceRequest
 from provisioner.servers.model import State
 from provisioner.store import moves, rows
-from provisioner.store.tables import POOL, SERVER
+from provisioner.store.tables.catalogue import POOL
+from provisioner.store.tables.servers import SERVER
 from provisioner.units import PoolName, ServerName
 
 MOST_NAMED = 10

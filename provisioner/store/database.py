@@ -28,7 +28,7 @@ from provisioner.store.schema import bring_up
 from provisioner.store.seeds import SqlSeeds
 from provisioner.store.servers import SqlServers
 from provisioner.store.site_keys import SqlSiteKeys
-from provisioner.store.tables import SITE_STATE
+from provisioner.store.tables.sites import SITE_STATE
 from provisioner.store.transactions import Transactions
 from provisioner.store.turns import SqlTurns
 from provisioner.units import Seconds

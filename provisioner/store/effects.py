@@ -8,7 +8,9 @@ import sqlalchemy as sa
 from provisioner.servers.operation import Effect, Status
 from provisioner.store import moves, rows
 from provisioner.store.codec import fill, plain
-from provisioner.store.tables import ALLOCATION, ARRIVAL, EFFECT, OPERATION, SERVER
+from provisioner.store.tables.allocations import ALLOCATION
+from provisioner.store.tables.operations import ARRIVAL, EFFECT, OPERATION
+from provisioner.store.tables.servers import SERVER
 from provisioner.store.transactions import Transactions
 from provisioner.units import OperationId, ServerName, WallSeconds
 

@@ -8,7 +8,8 @@ import sqlalchemy as sa
 from provisioner.servers.operation import OperationRecord
 from provisioner.store import moves, rows
 from provisioner.store.codec import plain
-from provisioner.store.tables import EVIDENCE, SERVER
+from provisioner.store.tables.records import EVIDENCE
+from provisioner.store.tables.servers import SERVER
 from provisioner.store.transactions import Transactions
 from provisioner.units import OperationId, ServerName
 

@@ -6,7 +6,8 @@ from provisioner.errors import ErrorCode
 from provisioner.ports.failure_notes import FailureNote
 from provisioner.servers.operation import Status
 from provisioner.servers.states import Intent
-from provisioner.store.tables import ALLOCATION, FAILURE_NOTE, OPERATION, TOMBSTONE
+from provisioner.store.tables.allocations import ALLOCATION, FAILURE_NOTE, TOMBSTONE
+from provisioner.store.tables.operations import OPERATION
 from provisioner.store.transactions import Transactions
 from provisioner.units import InstanceId, OperationId, SiteName, WallSeconds
 

@@ -12,7 +12,11 @@ from provisioner.servers.operation import NewOperation, Status
 from provisioner.servers.states import MOVES, Intent, Move
 from provisioner.store import rows
 from provisioner.store.codec import plain
-from provisioner.store.tables import ALLOCATION, OPERATION, POOL, SEED, SERVER
+from provisioner.store.tables.allocations import ALLOCATION
+from provisioner.store.tables.boots import SEED
+from provisioner.store.tables.catalogue import POOL
+from provisioner.store.tables.operations import OPERATION
+from provisioner.store.tables.servers import SERVER
 from provisioner.units import (
     AllocationId,
     Epoch,

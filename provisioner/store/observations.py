@@ -10,7 +10,9 @@ from provisioner.servers.model import Power, PowerReading, State
 from provisioner.servers.operation import OperationRecord, Status
 from provisioner.servers.states import Intent
 from provisioner.store import moves, rows
-from provisioner.store.tables import ALLOCATION, OPERATION, READING, SERVER, TOMBSTONE
+from provisioner.store.tables.allocations import ALLOCATION, TOMBSTONE
+from provisioner.store.tables.operations import OPERATION
+from provisioner.store.tables.servers import READING, SERVER
 from provisioner.store.transactions import Transactions
 from provisioner.units import MonotonicSeconds, ServerName, SiteName
 

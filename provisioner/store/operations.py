@@ -13,7 +13,8 @@ from provisioner.servers.states import FOLLOWS, Ending, Intent, next_move
 from provisioner.store import moves, rows
 from provisioner.store.codec import plain
 from provisioner.store.moves import MOVE_OF, Follow
-from provisioner.store.tables import ALLOCATION, EFFECT, OPERATION
+from provisioner.store.tables.allocations import ALLOCATION
+from provisioner.store.tables.operations import EFFECT, OPERATION
 from provisioner.store.transactions import Transactions
 from provisioner.units import AllocationId, OperationId, ServerName, WallSeconds
 

@@ -6,7 +6,8 @@ import sqlalchemy as sa
 
 from provisioner.servers.model import OVERTAKEN_S, PowerReading
 from provisioner.store.codec import plain
-from provisioner.store.tables import ALLOCATION, READING, SERVER
+from provisioner.store.tables.allocations import ALLOCATION
+from provisioner.store.tables.servers import READING, SERVER
 from provisioner.store.transactions import Transactions
 from provisioner.units import MonotonicSeconds, ServerName
 

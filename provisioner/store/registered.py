@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from provisioner.errors import ErrorCode, InputError
 from provisioner.ports.registered import RegisteredRow
 from provisioner.store.codec import fill
-from provisioner.store.tables import REGISTERED, SITE_STATE
+from provisioner.store.tables.sites import REGISTERED, SITE_STATE
 from provisioner.store.transactions import Transactions
 from provisioner.units import SiteName, WallSeconds
 

@@ -15,7 +15,9 @@ from provisioner.servers.identity import one_spelling
 from provisioner.servers.model import ControllerAddress, ControllerIdentity, Nic, ServerRecord
 from provisioner.servers.operation import OperationRecord, Status
 from provisioner.store.codec import fill, plain
-from provisioner.store.tables import ALLOCATION, NIC, OPERATION, SERVER
+from provisioner.store.tables.allocations import ALLOCATION
+from provisioner.store.tables.operations import OPERATION
+from provisioner.store.tables.servers import NIC, SERVER
 from provisioner.units import AllocationId, OperationId, ServerName
 
 Row = Mapping[Any, Any]

@@ -7,7 +7,8 @@ import sqlalchemy as sa
 from provisioner.errors import ConflictError, ErrorCode
 from provisioner.ports.keys import Cipher
 from provisioner.servers.operation import Status
-from provisioner.store.tables import OPERATION, SEED
+from provisioner.store.tables.boots import SEED
+from provisioner.store.tables.operations import OPERATION
 from provisioner.store.transactions import Transactions
 from provisioner.units import OperationId
 

@@ -13,7 +13,7 @@ from provisioner.servers.model import PowerReading, ServerRecord, State
 from provisioner.store import rows
 from provisioner.store.codec import plain
 from provisioner.store.readings import note_readings
-from provisioner.store.tables import NIC, SERVER
+from provisioner.store.tables.servers import NIC, SERVER
 from provisioner.store.transactions import Transactions
 from provisioner.units import ServerName
 

@@ -5,7 +5,7 @@ import sqlalchemy as sa
 from provisioner.ports.keys import Cipher
 from provisioner.ports.site_keys import SiteKey
 from provisioner.secret import Secret
-from provisioner.store.tables import SITE_KEY
+from provisioner.store.tables.sites import SITE_KEY
 from provisioner.store.transactions import Transactions
 from provisioner.units import SiteName
 

@@ -7,7 +7,7 @@ import sqlalchemy as sa
 
 from provisioner.store.engine import READING, translated
 from provisioner.store.generation import Generation
-from provisioner.store.tables import SITE_STATE
+from provisioner.store.tables.sites import SITE_STATE
 
 _GENERATION = sa.select(SITE_STATE.c.generation)
 

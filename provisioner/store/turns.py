@@ -9,7 +9,8 @@ from provisioner.servers.operation import Status
 from provisioner.servers.turns import HOUR_S, Line, Pace, Turn, Wait, wait_of
 from provisioner.store import moves, rows
 from provisioner.store.codec import fill
-from provisioner.store.tables import OPERATION, SERVER, TURN
+from provisioner.store.tables.operations import OPERATION, TURN
+from provisioner.store.tables.servers import SERVER
 from provisioner.store.transactions import Transactions
 from provisioner.units import MonotonicSeconds, OperationId
 
