@@ -7,15 +7,8 @@ import pytest
 
 from cloudstack_ext.conformance import suite  # noqa: F401 puts the checks into CHECKS
 from cloudstack_ext.conformance.model import CHECKS
-from cloudstack_ext.conformance.pitfalls import (
-    CONTRACT,
-    ELSEWHERE_MOST,
-    OWN,
-    PITFALLS,
-    Kind,
-    Pitfall,
-    page,
-)
+from cloudstack_ext.conformance.pitfalls import CONTRACT, ELSEWHERE_MOST, PITFALLS, page
+from cloudstack_ext.conformance.verdicts.verdict import OWN, Kind, Pitfall
 from cloudstack_ext.registration.settings import SettingName
 
 ROOT = Path(__file__).parents[4]
