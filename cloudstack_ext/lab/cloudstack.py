@@ -3,21 +3,18 @@
 import json
 import os
 import sys
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from provisioner.errors import ErrorCode, OperatorError
 from provisioner.lab.layout import LabPaths
-from provisioner.lab.processes import Record, last_line
+from provisioner.lab.processes import Record
 
 VERSION = 1
 ROOT = Path(__file__).parents[2]
 _NAME = "cloudstack-api"
 _START_S = 20.0
-_LOOK_S = 0.05
 _SHOWN = ("endpoint", "key", "secret", "calls")
 
 
@@ -43,7 +40,7 @@ class LabCloudStack:
             `version`, `endpoint`, `key`, `secret`, `calls`.
 
         Raises:
-            OperatorError: LAB: it ended at once.
+            OperatorError: LAB: it ended at once, or is silent.
         """
         for each in (self._run, self._logs):
             each.mkdir(parents=True, exist_ok=True)
@@ -55,14 +52,8 @@ class LabCloudStack:
             [*argv, "--calls", str(self.folder / "calls.jsonl"), *fails],
             environ={**os.environ, "PYTHONPATH": str(ROOT)},
         )
-        deadline = time.monotonic() + _START_S
-        while time.monotonic() < deadline and self._record.running(_NAME) is not None:
-            known = self._known()
-            if known is not None:
-                return {"version": VERSION, **known}
-            time.sleep(_LOOK_S)
-        log = self._logs / f"{_NAME}.log"
-        raise OperatorError(ErrorCode.LAB, f"the API server does not answer: {last_line(log)}")
+        self._record.wait_for(_NAME, lambda: self._known() is not None, _START_S)
+        return {name: value for name, value in self.status().items() if name != "running"}
 
     def down(self) -> None:
         """End it; what it knew is gone, its call log stays."""

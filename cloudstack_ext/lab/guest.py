@@ -2,7 +2,6 @@
 
 import secrets
 import shutil
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +18,7 @@ from cloudstack_ext.power_view import PowerState
 from provisioner.errors import ErrorCode, OperatorError
 from provisioner.lab.canaries import find
 from provisioner.lab.layout import ServerSpec
+from provisioner.lab.probes import becomes_so
 from provisioner.lab.serial_log import SerialLog
 
 WAIT = 1800
@@ -42,10 +42,7 @@ def must(truth: bool, what: str) -> None:  # noqa: FBT001 reads as a sentence
 
 def eventually(seen: Callable[[], bool], what: str, *, within_s: float = READY_S) -> None:
     """Look again and again; raises like `must` when it does not become so in time."""
-    until = time.monotonic() + within_s
-    while not seen():
-        must(time.monotonic() < until, f"{what}, within {within_s:.0f} s")
-        time.sleep(LOOK_S)
+    must(becomes_so(seen, within_s, every_s=LOOK_S), f"{what}, within {within_s:.0f} s")
 
 
 @dataclass(slots=True)

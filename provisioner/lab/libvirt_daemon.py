@@ -9,7 +9,6 @@ import os
 import shlex
 import stat
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -19,7 +18,7 @@ from provisioner.lab.commands import attempt
 from provisioner.lab.layout import LabPaths, Layout, ServerSpec
 from provisioner.lab.libvirt_domain import domain
 from provisioner.lab.namespaces import argv_inside
-from provisioner.lab.processes import Record, last_line
+from provisioner.lab.processes import Record
 
 LOGGER = "virtlogd"
 DAEMON = "libvirtd"
@@ -60,10 +59,10 @@ def up(
         # only once it is there again has the log keeper the view that libvirt is to share
         socket.unlink(missing_ok=True)
     record.start(LOGGER, argv_inside(layout.rack, keeper))
-    _wait_for(socket, paths, LOGGER)
+    record.wait_for(LOGGER, socket.exists, _START_S)
     daemon = ["libvirtd", "--pid-file", str(home / "libvirtd.pid")]
     is_new = record.start(DAEMON, argv_inside(layout.rack, [*same_view(record), *daemon]))
-    _wait_for_libvirt(paths, record)
+    record.wait_for(DAEMON, lambda: virsh(record, "version")[0] == 0, _START_S)
     _define_pool(paths, record)
     for server in servers:
         _define(layout, paths, record, server, kvm=kvm)
@@ -141,28 +140,6 @@ def _hide_kvm(device: Path) -> None:
     if not device.exists():
         os.mknod(device, stat.S_IFCHR, os.makedev(*_NULL_DEVICE))
         device.chmod(0)
-
-
-def _wait_for(socket: Path, paths: LabPaths, name: str) -> None:
-    deadline = time.monotonic() + _START_S
-    while not socket.exists():
-        if time.monotonic() > deadline:
-            _did_not_answer(paths, name)
-        time.sleep(0.05)
-
-
-def _wait_for_libvirt(paths: LabPaths, record: Record) -> None:
-    deadline = time.monotonic() + _START_S
-    while virsh(record, "version")[0]:
-        if time.monotonic() > deadline or record.running(DAEMON) is None:
-            _did_not_answer(paths, DAEMON)
-        time.sleep(0.1)
-
-
-def _did_not_answer(paths: LabPaths, name: str) -> None:
-    raise OperatorError(
-        ErrorCode.LAB, f"{name} does not answer: {last_line(paths.logs / f'{name}.log')}"
-    )
 
 
 def _define_pool(paths: LabPaths, record: Record) -> None:

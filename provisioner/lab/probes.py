@@ -75,11 +75,11 @@ def wait_for(answers: Callable[[], bool], silence: str, within_s: float) -> None
         raise OperatorError(ErrorCode.LAB, f"{silence} within {within_s:.0f} s")
 
 
-def becomes_so(seen: Callable[[], bool], within_s: float) -> bool:
+def becomes_so(seen: Callable[[], bool], within_s: float, *, every_s: float = 0.05) -> bool:
     """Look again and again; False when it was not so in time."""
     deadline = time.monotonic() + within_s
     while not seen():
         if time.monotonic() > deadline:
             return False
-        time.sleep(0.05)
+        time.sleep(every_s)
     return True

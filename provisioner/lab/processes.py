@@ -5,17 +5,16 @@ import json
 import os
 import shutil
 import signal
-import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from provisioner.errors import ErrorCode, OperatorError
+from provisioner.lab.probes import becomes_so
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _STARTED_FIELD = 19
 """Start time in /proc/PID/stat, counted behind the name, which may hold spaces."""
-_LOOK_S = 0.05
 _WAIT = 'read -r go && exec "$@" < /dev/null'
 
 
@@ -63,7 +62,7 @@ class Running:
             if self.is_alive():
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(self.pid, asked)
-                _wait_for_end(self, time.monotonic() + patience_s)
+                becomes_so(lambda: not self.is_alive(), patience_s)
         if self.is_alive():
             raise OperatorError(ErrorCode.LAB, f"process {self.pid} cannot be ended")
 
@@ -73,11 +72,6 @@ def _other_threads(pid: int) -> bool:
         return len(list(Path(f"/proc/{pid}/task").iterdir())) > 1
     except (FileNotFoundError, ProcessLookupError):
         return False
-
-
-def _wait_for_end(process: Running, deadline: float) -> None:
-    while process.is_alive() and time.monotonic() < deadline:
-        time.sleep(_LOOK_S)
 
 
 class Record:
@@ -105,7 +99,7 @@ class Record:
             if kept[1] == list(argv):
                 return False
             kept[0].end()
-        log = self._logs / f"{name}.log"
+        log = self._log(name)
         with _held(argv, log, os.environ if environ is None else environ) as pid:
             running = Running.of(pid)
             if running is None:
@@ -120,6 +114,30 @@ class Record:
         kept = self._read(name)
         return kept[0] if kept is not None and kept[0].is_alive() else None
 
+    def need(self, name: str) -> None:
+        """Some end only a moment after their start, over a setting or a port that is taken.
+
+        Raises:
+            OperatorError: LAB, with what it said last: it ended.
+        """
+        if self.running(name) is None:
+            raise OperatorError(ErrorCode.LAB, f"{name} ended after its start: {self._said(name)}")
+
+    def wait_for(self, name: str, answers: Callable[[], bool], within_s: float) -> None:
+        """Return once it answers.
+
+        Raises:
+            OperatorError: LAB, with what it said last: it ended, or did not answer in time.
+        """
+
+        def lives_and_answers() -> bool:
+            self.need(name)
+            return answers()
+
+        if not becomes_so(lives_and_answers, within_s):
+            silence = f"{name} does not answer within {within_s:.0f} s"
+            raise OperatorError(ErrorCode.LAB, f"{silence}: {self._said(name)}")
+
     def stop(self, name: str, *, patience_s: float = 5.0) -> None:
         """End it and forget it; safe to repeat."""
         kept = self._read(name)
@@ -130,6 +148,12 @@ class Record:
     def names(self) -> tuple[str, ...]:
         """Everything on record, running or not."""
         return tuple(sorted(path.stem for path in self._run.glob("*.json")))
+
+    def _log(self, name: str) -> Path:
+        return self._logs / f"{name}.log"
+
+    def _said(self, name: str) -> str:
+        return last_line(self._log(name))
 
     def _file(self, name: str) -> Path:
         return self._run / f"{name}.json"

@@ -9,7 +9,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from provisioner.boot import dnsmasq, ipxe, nginx
-from provisioner.errors import ErrorCode, OperatorError
 from provisioner.lab import enclosure
 from provisioner.lab.layout import (
     BLOBS_PORT,
@@ -23,8 +22,8 @@ from provisioner.lab.layout import (
     Layout,
 )
 from provisioner.lab.namespaces import argv_inside
-from provisioner.lab.probes import tcp_answers, wait_for, wait_for_tcp
-from provisioner.lab.processes import Record, last_line
+from provisioner.lab.probes import tcp_answers, wait_for_tcp
+from provisioner.lab.processes import Record
 
 DHCP = "dnsmasq"
 BLOBS = "nginx"
@@ -103,13 +102,9 @@ def start_service(
     address = str(PROVISIONING.ip)
 
     def answers() -> bool:
-        if record.running(SERVICE) is None:
-            said = last_line(paths.logs / f"{SERVICE}.log")
-            raise OperatorError(ErrorCode.LAB, f"the service ended after its start: {said}")
         return tcp_answers(layout.rack, address, HTTPS_PORT, within_s=1.0)
 
-    silence = f"the service does not answer at {address} port {HTTPS_PORT}"
-    wait_for(answers, silence, within_s=_START_S)
+    record.wait_for(SERVICE, answers, _START_S)
     return started
 
 
