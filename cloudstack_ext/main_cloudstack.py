@@ -30,9 +30,12 @@ def _clock() -> "Clock":
 def _doors() -> "RegistrationDoors":
     from cloudstack_ext.cli.work import RegistrationDoors
     from provisioner.adapters.clock import SystemClock
+    from provisioner.adapters.keys.certificate_end import certificate_ends
     from provisioner.adapters.ssh import open_shell
 
-    return RegistrationDoors(clock=SystemClock(), connect=_connect, shell=open_shell)
+    return RegistrationDoors(
+        clock=SystemClock(), connect=_connect, shell=open_shell, certificate_ends=certificate_ends
+    )
 
 
 def _connect(wanted: "Wanted", key: "ApiKey", clock: "Clock") -> "CloudStackClient":

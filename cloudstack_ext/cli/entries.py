@@ -72,7 +72,9 @@ async def look_at_servers(
 ) -> Mapping[str, tuple[Check, ...]]:
     """The checks of each server that the file knows."""
     return {
-        server.name: await look(server, files_of(wanted, server), doors.shell, doors.clock)
+        server.name: await look(
+            server, files_of(wanted, server), doors.shell, doors.clock, doors.certificate_ends
+        )
         for server in wanted.servers
     }
 

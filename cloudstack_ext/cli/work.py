@@ -9,6 +9,7 @@ from typing import Protocol, TypeVar
 
 from cloudstack_ext.api_key import ApiKey
 from cloudstack_ext.cli.key_file import read_api_key
+from cloudstack_ext.registration.certificates import CertificateEnds
 from cloudstack_ext.registration.inventory import OwnPool, strangers
 from cloudstack_ext.registration.memory import ServiceMemory
 from cloudstack_ext.registration.reading import Api
@@ -47,11 +48,13 @@ class RegistrationDoors:
     Attributes:
         connect: Opens the client; nothing is asked yet.
         shell: Reaches management servers over SSH.
+        certificate_ends: Until when one in PEM is good.
     """
 
     clock: Clock
     connect: Callable[[Wanted, ApiKey, Clock], Client]
     shell: OpenShell
+    certificate_ends: CertificateEnds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

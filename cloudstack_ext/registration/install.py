@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Final
 
+from cloudstack_ext.registration.certificates import CertificateEnds, look_at_certificates
 from cloudstack_ext.registration.entry_files import (
     EXTENSIONS,
     ROOT,
@@ -127,7 +128,11 @@ async def _done(shell: Shell, *words: str) -> bytes:
 
 
 async def look(
-    server: ServerWanted, files: tuple[EntryFile, ...], open_shell: OpenShell, clock: Clock
+    server: ServerWanted,
+    files: tuple[EntryFile, ...],
+    open_shell: OpenShell,
+    clock: Clock,
+    ends: CertificateEnds,
 ) -> tuple[Check, ...]:
     """The checks of one server; all unknown where it cannot be reached."""
     about = f"management server {server.name}"
@@ -137,6 +142,7 @@ async def look(
             texts = {file.path: await _differs(shell, file, owners) for file in files}
             ahead = float(await _done(shell, "date", "+%s.%N")) - clock.wall()
             reached = await _reaches(shell, server, files[-1].path)
+            good = await look_at_certificates(shell, server, about, ends, clock.wall())
     except (RackwrightError, ValueError) as error:
         text = f"could not be looked at: {error}"
         return (Check(name="entry", about=about, outcome=Outcome.UNKNOWN, text=text),)
@@ -147,6 +153,7 @@ async def look(
         judge("entry configuration", _wrong(texts, within=SETTINGS), "is as it should be"),
         judge("clock", apart, f"differs from ours by {abs(ahead):.0f} s"),
         judge("service reachable", reached, "the entry reaches the service from there"),
+        *good,
     )
 
 

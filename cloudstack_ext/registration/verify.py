@@ -17,7 +17,13 @@ Row = Mapping[str, Any]
 
 CLOCKS_APART_S: Final = 30.0
 """CloudStack's own signatures expire after minutes; logs are compared by the second."""
-FILE_CHECKS: Final = ("entry", "entry configuration", "service reachable")
+CLIENT_CERTIFICATE: Final = "client certificate"
+AUTHORITY: Final = "certificate authority"
+SERVICE_CERTIFICATE: Final = "service certificate"
+FILE_CHECKS: Final = (
+    "entry", "entry configuration", "service reachable",
+    CLIENT_CERTIFICATE, AUTHORITY, SERVICE_CERTIFICATE,
+)  # fmt: skip
 """Of each management server; CloudStack's API tells nothing of them."""
 
 

@@ -18,6 +18,7 @@ class Machine:
     Attributes:
         fail_at: The n-th writing of a file fails.
         says: What its entry answers to a prepare.
+        shows: The service's certificate, as it is seen from there; None: it shows none.
     """
 
     files: dict = field(default_factory=dict)
@@ -26,6 +27,7 @@ class Machine:
     written: list = field(default_factory=list)
     fail_at: int = 0
     says: bytes = ANSWERED
+    shows: bytes | None = None
     ahead_s: float = 0.0
 
 
@@ -67,6 +69,11 @@ class MachineShell:
             case ["runuser", "-u", "cloud", "--", _entry, "prepare", payload, _wait]:
                 assert self.machine.files[PurePosixPath(payload)].mode == 0o644
                 return ShellResult(status=1, output=self.machine.says, errors=b"")
+            case ["runuser", "-u", "cloud", "--", "/usr/bin/python3", "-I", "-c", _, *given]:
+                assert given[1:] == ["/etc/rackwright/entry.pem", "/etc/rackwright/entry.key"]
+                if self.machine.shows is None:
+                    return ShellResult(status=1, output=b"", errors=b"ssl.SSLError: no handshake\n")
+                return _result(self.machine.shows)
             case _:
                 return ShellResult(status=127, output=b"", errors=b"not found")
 

@@ -9,6 +9,8 @@ from cloudstack_ext.api_server.model.accounts import Permission, Role, RoleType,
 from cloudstack_ext.cli.group import cloudstack_group
 from cloudstack_ext.cli.work import RegistrationDoors
 from cloudstack_ext.client import CloudStackClient
+from cloudstack_ext.registration.verify import FILE_CHECKS
+from provisioner.adapters.keys.certificate_end import certificate_ends
 from provisioner.cli.group import make_cli
 from provisioner.errors import ErrorCode
 from provisioner.servers.model import Pool
@@ -32,7 +34,10 @@ class Desk(Rig):
         self.clock = self.desk.clock = zone.clock
         self.machines = Machines(zone.clock)
         doors = RegistrationDoors(
-            clock=zone.clock, connect=self._client, shell=self.machines.open_shell
+            clock=zone.clock,
+            connect=self._client,
+            shell=self.machines.open_shell,
+            certificate_ends=certificate_ends,
         )
         more = (cloudstack_group(lambda: doors),)
         self.cli = make_cli(replace(self._callbacks(), more=more), connect=self._connect)
@@ -289,7 +294,7 @@ def test_what_cannot_be_looked_at_is_unknown_and_ends_with_4(desk):
     status, checks = checked(desk)
     assert status == 4
     unknown = {name for (name, _), each in checks.items() if each["outcome"] == "unknown"}
-    assert unknown == {"entry", "entry configuration", "service reachable"}
+    assert unknown == set(FILE_CHECKS)
     assert checks["plan", "registration"]["outcome"] == "ok"
     assert checks["path state", "extension rackwright"]["outcome"] == "ok"
     assert checks["host state", "host h200-a"]["outcome"] == "ok"
