@@ -3,13 +3,13 @@
 import json
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, fields
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from starlette.responses import Response, StreamingResponse
 
 from provisioner.config import Role
 from provisioner.errors import ErrorCode
-from provisioner.operations.desk import Asked, OperationDesk, OperationView, Stage
+from provisioner.operations.desk import Asked, OperationDesk, OperationView, Operator, Stage
 from provisioner.operations.whole_desk import Desk
 from provisioner.ports.clock import Clock
 from provisioner.servers.operation import OperationRecord, Status
@@ -88,6 +88,12 @@ class OperationAnswer:
     version: int = 1
 
 
+class _Ask(Protocol):
+    """What an operator asks of one operation."""
+
+    async def __call__(self, operation: OperationId, by: Operator, *, dry_run: bool) -> Asked: ...
+
+
 _FILTERS: Final = {
     "open": Parameter(kind=bool, text="Only those that have not ended."),
     "server": Parameter(kind=str, text="Only those of this server."),
@@ -120,15 +126,6 @@ def operation_routes(whole: Desk, clock: Clock, stopping: Callable[[], bool]) ->
     async def followed(asking: Asking) -> Response:
         first = await desk.operation(_id(asking))
         return StreamingResponse(_events(desk, first, clock, stopping), media_type=EVENTS_TYPE)
-
-    async def cancelled(asking: Asking) -> Asked:
-        return await desk.cancel(_id(asking), asking.operator, dry_run=asking.dry_run)
-
-    async def retried(asking: Asking) -> Asked:
-        return await desk.retry(_id(asking), asking.operator, dry_run=asking.dry_run)
-
-    async def released(asking: Asking) -> Asked:
-        return await desk.release(_id(asking), asking.operator, dry_run=asking.dry_run)
 
     async def bundled(asking: Asking) -> Response:
         return Response(await desk.bundle(_id(asking)), media_type=BUNDLE_TYPE)
@@ -167,33 +164,24 @@ def operation_routes(whole: Desk, clock: Clock, stopping: Callable[[], bool]) ->
             summary="Everything that was kept about it, as a tar.gz.",
             gives=BUNDLE_TYPE,
         ),
-        Route(
-            method="POST",
-            path=f"{_ONE}/cancel",
-            role=Role.OPERATOR,
-            answer=cancelled,
-            summary="End it before its next step.",
-            gives=Asked,
-            dries=True,
-        ),
-        Route(
-            method="POST",
-            path=f"{_ONE}/retry",
-            role=Role.OPERATOR,
-            answer=retried,
-            summary="Begin the same again.",
-            gives=Asked,
-            dries=True,
-        ),
-        Route(
-            method="POST",
-            path=f"{_ONE}/release",
-            role=Role.OPERATOR,
-            answer=released,
-            summary="Let a release that waits go on to its wipe.",
-            gives=Asked,
-            dries=True,
-        ),
+        _asked_route("cancel", desk.cancel, "End it before its next step."),
+        _asked_route("retry", desk.retry, "Begin the same again."),
+        _asked_route("release", desk.release, "Let a release that waits go on to its wipe."),
+    )
+
+
+def _asked_route(word: str, ask: _Ask, summary: str) -> Route:
+    async def asked(asking: Asking) -> Asked:
+        return await ask(_id(asking), asking.operator, dry_run=asking.dry_run)
+
+    return Route(
+        method="POST",
+        path=f"{_ONE}/{word}",
+        role=Role.OPERATOR,
+        answer=asked,
+        summary=summary,
+        gives=Asked,
+        dries=True,
     )
 
 
