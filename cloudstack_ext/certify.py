@@ -27,6 +27,10 @@ PAUSES_S = (1.0, 2.0, 4.0, 8.0)
 LAST_PAUSE_S = 15.0
 
 
+def _no_list(_instance: InstanceId) -> bool | None:
+    return None
+
+
 @dataclass(slots=True, kw_only=True)
 class Certifier:
     """For one CloudStack.
@@ -36,6 +40,7 @@ class Certifier:
         registered: What it holds for us.
         wait_s: How long a first installation waits for an answer (times.truth_wait_s).
         memory_s: How long a refusal by an answer is answered at once.
+        listed: Whether an instance is protected by the last list, where that is young.
     """
 
     truth: Truth
@@ -43,6 +48,7 @@ class Certifier:
     clock: Clock
     wait_s: float
     memory_s: float
+    listed: Callable[[InstanceId], bool | None] = _no_list
     _refused: dict[InstanceKey, tuple[float, RackwrightError]] = field(default_factory=dict)
 
     async def certified(
@@ -92,15 +98,15 @@ class Certifier:
         return replace(request, owner=told.owner, truth=told.in_words())
 
     async def protection(self, instance: InstanceId) -> Protection:
-        """Whether it may be deleted by mistake; who does not say so in time is not believed."""
+        """Whether it may be deleted by mistake: as asked now, else as last listed, else unknown."""
         by = MonotonicSeconds(self.clock.monotonic() + DELETE_ASKS_S)
         try:
-            told = await self._bounded(self.truth.of(instance), by)
+            is_protected = (await self._bounded(self.truth.of(instance), by)).is_protected
         except TransientError:
+            is_protected = self.listed(instance)
+        if is_protected is None:
             return Protection.UNKNOWN
-        if told.is_protected is None:
-            return Protection.UNKNOWN
-        return Protection.PROTECTED if told.is_protected else Protection.UNPROTECTED
+        return Protection.PROTECTED if is_protected else Protection.UNPROTECTED
 
     async def names(self, instance: InstanceId) -> frozenset[str]:
         """What its owner calls it; none where nobody says so in time."""

@@ -111,6 +111,7 @@ def compose(settings: Settings) -> Parts:
         certify=partial(_certify, signer),
         held=held,
     )
+    reconciler = reconciler_of(settings, database, records, machines, clock)
     return Parts(
         settings=settings,
         clock=clock,
@@ -119,8 +120,10 @@ def compose(settings: Settings) -> Parts:
         bell=bell,
         machines=machines,
         tenants=tenants,
-        truths=Truths(database=database, clock=clock, settings=settings),
-        reconciler=reconciler_of(settings, database, records, machines, clock),
+        truths=Truths(
+            database=database, clock=clock, settings=settings, listed=reconciler.is_protected
+        ),
+        reconciler=reconciler,
         explainer=explainer_of(settings, database, clock),
         site=_site(settings),
         files=kept,

@@ -1,5 +1,6 @@
 """Composition of what is asked of each CloudStack: a client for each key, made when needed."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -35,11 +36,16 @@ class _Asked:
 
 @dataclass(slots=True)
 class Truths:
-    """One certifier for each site that has a key; another one where the key was changed."""
+    """One certifier for each site that has a key; another one where the key was changed.
+
+    Attributes:
+        listed: Whether an instance is protected by the last list of its site.
+    """
 
     database: Database
     clock: Clock
     settings: Settings
+    listed: Callable[[InstanceKey], bool | None]
     _asked: dict[SiteName, _Asked] = field(default_factory=dict)
 
     async def certified(
@@ -83,6 +89,7 @@ class Truths:
             clock=self.clock,
             wait_s=times.truth_wait_s,
             memory_s=times.failure_memory_s,
+            listed=lambda instance: self.listed(InstanceKey(site=key.site, instance=instance)),
         )
         return _Asked(key, client, certifier)
 

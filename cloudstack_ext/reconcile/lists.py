@@ -70,6 +70,7 @@ def _instance(row: Mapping[str, Any]) -> CloudInstance:
             offering=str(row["serviceofferingid"]),
             state=str(row["state"]),
             host=str(row.get("hostname") or ""),
+            is_protected=row.get("deleteprotection"),
         )
     except KeyError as error:
         text = f"listVirtualMachines: an instance without {error}"

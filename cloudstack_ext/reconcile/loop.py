@@ -81,6 +81,14 @@ class Reconciler:
         """As each site stood at its last look."""
         return tuple(self._reports.get(site, Report(site=site)) for site in self.sites)
 
+    def is_protected(self, key: InstanceKey) -> bool | None:
+        """By the last complete list of its site, while that is young; asks nobody.
+
+        Called from the listeners' thread: what it reads is replaced whole, never changed.
+        """
+        cloud = self._clouds.get(key.site, Cloud())
+        return cloud.is_protected(key.instance, now=self.clock.monotonic())
+
     async def apply(self, identifier: str, who: str) -> Finding:
         """Look, and do what it waits for."""
         site, finding = await self.still(identifier)

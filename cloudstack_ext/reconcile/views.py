@@ -12,6 +12,8 @@ GOES = frozenset({"Error", "Destroyed", "Expunging"})
 """What is in such a state is gone soon, and `delete` is not sent for each of them."""
 ABSENT_UNIONS, ABSENT_S = 3, 900.0
 """An instance is absent when it was missing from so many unions over so long a time."""
+LIST_YOUNG_S = 600.0
+"""So old the last list may be whose word a `delete` takes while the API is silent: two rounds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +25,7 @@ class CloudInstance:
         offering: Its id.
         state: "Running", "Stopped", ...
         host: Where it is or last was; "" where it never ran.
+        is_protected: Whether it may be deleted; None where this CloudStack does not say.
     """
 
     instance: InstanceId
@@ -31,6 +34,7 @@ class CloudInstance:
     offering: str
     state: str
     host: str = ""
+    is_protected: bool | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +112,13 @@ class Cloud:
             and missing.times >= ABSENT_UNIONS
             and self.union.at - missing.since >= ABSENT_S
         )
+
+    def is_protected(self, instance: InstanceId, *, now: MonotonicSeconds) -> bool | None:
+        """By the newest union that is believed; None: it is too old, or does not say."""
+        if self.union is None or now - self.union.at > LIST_YOUNG_S:
+            return None
+        row = self.union.instances.get(instance)
+        return None if row is None else row.is_protected
 
     def _doubt(self, union: Union, deleted: Collection[InstanceId]) -> str:
         if not union.sees_ours:

@@ -46,6 +46,15 @@ class Asked:
         named = replace(instance_of("trainer", image=image), uuid=instance)
         return self.site.send(verb, lab_payload(Verb(verb), named), wait)
 
+    def until_listed(self):
+        """The reconcile loop has read, whole, what the API shows from now on."""
+
+        def rounds():
+            return len(self.server.calls.named("listExtensions"))
+
+        most = rounds() + 2
+        self.site.until(lambda: rounds() >= most, "a whole round", 30.0)
+
     def _remember(self, kind, name, outside_id, **facts):
         body = {"site": SITE, "kind": kind, "name": name, "facts": facts}
         number = self.site.client.ask("POST", "/v1/registered", body)["row"]["number"]

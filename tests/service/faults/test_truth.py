@@ -78,6 +78,27 @@ def test_a_delete_asks_whether_the_instance_is_protected(asked, case):
         assert asked.site.states()["s1"] == "RELEASING"
 
 
+@pytest.mark.parametrize("case", ["unprotected", "protected", "unknown"])
+def test_a_delete_while_the_api_is_away_goes_by_the_last_list(site, case):
+    site.configure(reconcile_every_s=1.0)
+    site.start()
+    with ApiServer() as server:
+        asked = Asked(site, server)
+        instance = asked.deploy("trainer")
+        assert asked.call("create", instance).exit == 0
+        with server.state.lock:
+            kept = server.state.instances[instance]
+            kept.host, kept.protected = asked.made.host, case == "protected"
+            if case == "unknown":
+                del server.state.instances[instance]
+        asked.until_listed()
+    assert asked.call("delete", instance).exit == 0
+    query = "SELECT protection FROM allocation WHERE instance = ?"
+    assert site.rows(query, instance) == [(case,)]
+    if case == "unprotected":
+        site.until_state("s1", "AVAILABLE")
+
+
 def test_an_action_is_confirmed_by_the_name_that_its_owner_gave_it(asked):
     instance = asked.deploy("trainer")
     assert asked.call("create", instance).exit == 0

@@ -204,6 +204,27 @@ def test_protection_that_is_not_denied_is_kept(world, is_protected, silent, foun
     assert world.do(certifier.protection(REQUEST.key.instance)) is found
 
 
+@pytest.mark.parametrize(
+    ("listed", "found"),
+    [
+        (True, Protection.PROTECTED),
+        (False, Protection.UNPROTECTED),
+        (None, Protection.UNKNOWN),
+    ],
+)
+def test_a_silent_cloud_s_last_list_says_it(world, listed, found):  # noqa: F811
+    certifier = Asking(world, HangingCloud(world.clock)).certifier
+    certifier.listed = {REQUEST.key.instance: listed}.get
+    assert world.do(certifier.protection(REQUEST.key.instance)) is found
+
+
+@pytest.mark.parametrize("is_protected", [True, None])
+def test_an_answer_counts_more_than_the_last_list(world, is_protected):  # noqa: F811
+    certifier = Asking(world, Cloud(replace(TOLD, is_protected=is_protected))).certifier
+    certifier.listed = lambda _instance: False
+    assert world.do(certifier.protection(REQUEST.key.instance)) is not Protection.UNPROTECTED
+
+
 def test_a_cloud_that_hangs_holds_a_delete_up_for_two_seconds(world):  # noqa: F811
     certifier = Asking(world, HangingCloud(world.clock)).certifier
     began = world.clock.monotonic()

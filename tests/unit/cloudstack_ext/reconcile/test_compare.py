@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from cloudstack_ext.reconcile.compare import Difference, compare
-from cloudstack_ext.reconcile.views import Cloud, CloudInstance, Ours, Union
+from cloudstack_ext.reconcile.views import LIST_YOUNG_S, Cloud, CloudInstance, Ours, Union
 from provisioner.ports.differences import Act
 from provisioner.servers.allocation import Allocation, InstanceKey, InstanceView, Phase
 from provisioner.servers.model import Power
@@ -197,3 +197,29 @@ def test_one_more_missing_is_believed_in_a_small_pool_too():
 
 def test_without_a_union_nothing_is_said():
     assert compare(Cloud(), [ours()], SIZES) == ()
+
+
+# --- whose word a delete takes -----------------------------------------------------------------
+def said(cloud, now, instance="i-1"):
+    return cloud.is_protected(instance, now=now)
+
+
+@pytest.mark.parametrize("is_protected", [True, False, None])
+def test_a_list_says_for_ten_minutes_whether_an_instance_is_protected(is_protected):
+    cloud = after((1000.0, (replace(ROW, is_protected=is_protected),), {}))
+    assert LIST_YOUNG_S == 600.0
+    assert said(cloud, 1600.0) is is_protected
+    assert said(cloud, 1600.1) is None
+
+
+def test_what_no_believed_list_shows_is_not_known():
+    free = replace(ROW, is_protected=False)
+    assert said(Cloud(), 0.0) is None
+    assert said(after((0.0, (free,), {"sees_ours": False})), 0.0) is None
+    assert said(after((0.0, (free,), {})), 0.0, "i-2") is None
+
+
+def test_a_list_that_is_not_believed_leaves_the_last_one_s_word_as_old_as_it_is():
+    looks = (0.0, (replace(ROW, is_protected=True),), {}), (450.0, (), {"sees_ours": False})
+    assert said(after(*looks), 600.0) is True
+    assert said(after(*looks), 601.0) is None

@@ -200,6 +200,23 @@ def test_an_api_that_is_lost_or_blind_moves_nothing(active, reconciler, sky, cas
     assert presses == []
 
 
+def test_the_last_list_says_for_ten_minutes_whether_an_instance_is_protected(
+    active,  # noqa: F811
+    reconciler,
+    sky,
+):
+    assert reconciler.is_protected(REQUEST.key) is None
+    sky.shows(is_protected=True)
+    rounds(active, reconciler)
+    assert reconciler.is_protected(REQUEST.key) is True
+    assert reconciler.is_protected(replace(REQUEST.key, site="other")) is None
+    sky.error = TransientError(ErrorCode.CLOUDSTACK_SILENT, "away")
+    rounds(active, reconciler)
+    assert reconciler.is_protected(REQUEST.key) is True
+    rounds(active, reconciler)
+    assert reconciler.is_protected(REQUEST.key) is None
+
+
 def test_a_site_without_a_key_is_not_asked(active, reconciler):  # noqa: F811
     async def nobody(_site, _rows):
         return None
