@@ -13,13 +13,15 @@ MOST_SHOWN: Final = 80
 
 
 class _Checked(click.ParamType[str]):
-    """What matches a pattern, or an error of ours."""
+    """What matches a pattern, or an error of ours.
+
+    Attributes:
+        refusal: The error's text, with places for what was written, quoted, and for the pattern.
+    """
 
     pattern: ClassVar[re.Pattern[str]]
-
-    def refused(self, text: str) -> InputError:
-        """What is wrong with it, already quoted."""
-        raise NotImplementedError
+    code: ClassVar[ErrorCode]
+    refusal: ClassVar[str]
 
     def convert(
         self,
@@ -27,40 +29,31 @@ class _Checked(click.ParamType[str]):
         param: click.Parameter | None,  # noqa: ARG002
         ctx: click.Context | None,  # noqa: ARG002
     ) -> str:
-        """Raises the error of `refused`."""
+        """Raises InputError."""
         if not self.pattern.fullmatch(value):
-            raise self.refused(shown(value))
+            raise InputError(self.code, self.refusal.format(shown(value), self.pattern.pattern))
         return str(value)
 
 
 class Name(_Checked):
-    """A server's, pool's or image's; else NAME_INVALID."""
+    """A server's, pool's or image's."""
 
     name, pattern = "name", NAME
-
-    def refused(self, text: str) -> InputError:
-        """With what a name looks like."""
-        return InputError(ErrorCode.NAME_INVALID, f"{text} is no name ({NAME.pattern})")
+    code, refusal = ErrorCode.NAME_INVALID, "{} is no name ({})"
 
 
 class Instance(_Checked):
-    """An instance's uuid, in capitals or not; else USAGE."""
+    """An instance's uuid, in capitals or not."""
 
     name, pattern = "uuid", re.compile(f"(?i:{IDENTIFIER.pattern})")
-
-    def refused(self, text: str) -> InputError:
-        """Where CloudStack shows it, it has this form."""
-        return InputError(ErrorCode.USAGE, f"{text} is no instance's uuid")
+    code, refusal = ErrorCode.USAGE, "{} is no instance's uuid"
 
 
 class Identifier(_Checked):
-    """An operation's; else OPERATION_UNKNOWN."""
+    """An operation's; what can be none is as one that is not there."""
 
     name, pattern = "id", IDENTIFIER
-
-    def refused(self, text: str) -> InputError:
-        """As for one that is not there."""
-        return InputError(ErrorCode.OPERATION_UNKNOWN, f"there is no operation {text}")
+    code, refusal = ErrorCode.OPERATION_UNKNOWN, "there is no operation {}"
 
 
 def shown(text: str) -> str:
