@@ -1,5 +1,8 @@
 """What the commands of a registration do, and how it is told."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -15,6 +18,7 @@ from cloudstack_ext.registration.model import Plan
 from cloudstack_ext.registration.reading import refuse_missing
 from cloudstack_ext.registration.removal import make_removal
 from cloudstack_ext.registration.setting_changes import (
+    CHANGED_BY,
     SettingChange,
     change_settings,
     setting_changes,
@@ -39,7 +43,7 @@ def plan(
 
     async def look(work: Work) -> int:
         seen = await work.look()
-        _show(work, seen, seen.plan, output, with_calls=False)
+        _show(work, seen, output, with_calls=False)
         _refuse(seen.plan)
         seen.refuse_missing_rights()
         return CHANGES if seen.plan.steps else 0
@@ -57,50 +61,54 @@ def apply(
     settings: bool,
 ) -> None:
     """Walk the plan, look again, and say what is left."""
-
-    async def act(work: Work) -> None:
-        seen = await work.look()
-        if how.dry_run:
-            _show(work, seen, seen.plan, how.output, with_calls=True)
-            _refuse(seen.plan)
-            seen.refuse_missing_rights()
-            return
-        changes = setting_changes(work.wanted, seen.found.settings) if settings else ()
-        if changes:
-            refuse_missing(("updateConfiguration",), seen.found.commands)
-        await walk(seen, work.client, work.memory, work.clock, _say)
-        await change_settings(work.client, changes, _say)
-        after = await work.look()
-        _tell_done(seen.plan, after.plan, how.output, changes)
-        _record(session, how, f"register {file.name}", done=seen.plan, after=after, file=file)
-        _settled(after.plan)
-
-    run(session, doors, file, key_file, act)
+    way = _Way(word="register", plan_of=lambda seen: seen.plan, settings=settings)
+    run(session, doors, file, key_file, partial(_walk, session, file, how, way))
 
 
 def unregister(
     session: Session, doors: RegistrationDoors, file: Path, key_file: Path, how: How
 ) -> None:
     """Walk the way back, look again, and say what is left."""
-
-    async def act(work: Work) -> None:
-        seen = await work.look()
-        removal = _removal(seen)
-        if how.dry_run:
-            _show(work, seen, removal, how.output, with_calls=True)
-        _refuse(removal)
-        seen.with_plan(removal).refuse_missing_rights()
-        if how.dry_run:
-            return
-        await walk(seen.with_plan(removal), work.client, work.memory, work.clock, _say)
-        again = await work.look()
-        after = again.with_plan(_removal(again))
-        _tell_done(removal, after.plan, how.output)
-        _record(session, how, f"unregister {file.name}", done=removal, after=after, file=file)
-        _settled(after.plan)
-
+    way = _Way(word="unregister", plan_of=_removal)
     # pools that are gone must not keep it there
-    run(session, doors, file, key_file, act, known_pools=False)
+    run(session, doors, file, key_file, partial(_walk, session, file, how, way), known_pools=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Way:
+    """One of the two ways: to what the file wants, or back.
+
+    Attributes:
+        word: For the record.
+        settings: Those of the file are changed too.
+    """
+
+    word: str
+    plan_of: Callable[[Survey], Plan]
+    settings: bool = False
+
+    async def look(self, work: Work) -> Survey:
+        seen = await work.look()
+        return seen.with_plan(self.plan_of(seen))
+
+
+async def _walk(session: Session, file: Path, how: How, way: _Way, work: Work) -> None:
+    seen = await way.look(work)
+    changes = setting_changes(work.wanted, seen.found.settings) if way.settings else ()
+    if how.dry_run:
+        _show(work, seen, how.output, with_calls=True, changes=changes)
+    _refuse(seen.plan)
+    seen.refuse_missing_rights()
+    if changes:
+        refuse_missing((CHANGED_BY,), seen.found.commands)
+    if how.dry_run:
+        return
+    await walk(seen, work.client, work.memory, work.clock, _say)
+    await change_settings(work.client, changes, _say)
+    after = await way.look(work)
+    _tell_done(seen.plan, after.plan, how.output, changes)
+    _record(session, how, f"{way.word} {file.name}", done=seen.plan, after=after, file=file)
+    _settled(after.plan)
 
 
 def verify(
@@ -142,12 +150,20 @@ def _removal(seen: Survey) -> Plan:
     )
 
 
-def _show(work: Work, seen: Survey, shown: Plan, output: str, *, with_calls: bool) -> None:
+def _show(
+    work: Work,
+    seen: Survey,
+    output: str,
+    *,
+    with_calls: bool,
+    changes: tuple[SettingChange, ...] = (),
+) -> None:
     advised = work.advice(seen)
     if output == JSON:
-        show_json(plan_view.document(shown, seen.ids, advised))
+        show_json(plan_view.document(seen.plan, seen.ids, advised, changes))
         return
-    plan_view.show(shown, seen.ids, with_calls=with_calls)
+    plan_view.show(seen.plan, seen.ids, with_calls=with_calls)
+    plan_view.show_settings(changes)
     plan_view.show_advice(advised)
     plan_view.show_service_rules()
 
@@ -157,9 +173,7 @@ def _refuse(refused: Plan) -> None:
         raise ConflictError(ErrorCode.REGISTRATION_REFUSED, "; ".join(refused.refusals))
 
 
-def _tell_done(
-    done: Plan, after: Plan, output: str, changes: tuple[SettingChange, ...] = ()
-) -> None:
+def _tell_done(done: Plan, after: Plan, output: str, changes: tuple[SettingChange, ...]) -> None:
     if output == JSON:
         acts = [{"act": each.act, "kind": each.kind, "name": each.name} for each in done.steps]
         settings, left = plain(changes), len(after.steps)
@@ -182,7 +196,7 @@ def _record(
 ) -> None:
     reached = Reached(
         asked=asked,
-        done=plan_view.document(done, after.ids, ()),
+        done=plan_view.document(done, after.ids),
         checked=plan_view.summary(after.plan),
         state={"registered": plain(after.memory), "left": len(after.plan.steps)},
         repeat=["cloudstack", "plan", str(file), "--output", "json"],

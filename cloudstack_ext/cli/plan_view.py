@@ -10,6 +10,7 @@ from cloudstack_ext import failure_notes, truth
 from cloudstack_ext.reconcile import lists
 from cloudstack_ext.registration.calls import Ids, calls
 from cloudstack_ext.registration.model import Act, Change, Plan, Step
+from cloudstack_ext.registration.setting_changes import CHANGED_BY, SettingChange
 from cloudstack_ext.registration.settings import Advice
 from provisioner.cli.output import printable
 from provisioner.store.codec import plain
@@ -28,6 +29,10 @@ SIGNS: Final[Mapping[Act, tuple[str, str]]] = {
 }
 SERVICE_RULES: Final = tuple(sorted({*truth.COMMANDS, *lists.COMMANDS, *failure_notes.COMMANDS}))
 """What the service's own key must be allowed: a custom role of type Admin, and no more."""
+EVERYTHING_ELSE: Final = "*"
+"""The last rule denies it. Source: CloudStack's DynamicRoleBasedAPIAccessChecker: the first rule
+that fits decides; where none does, a command that names the role's type in its own code is allowed.
+"""
 COUNTED: Final = (
     (Act.MAKE, "to make"),
     (Act.TAKE_OVER, "to take over"),
@@ -69,10 +74,26 @@ def summary(plan: Plan) -> str:
     return f"Plan: {', '.join(parts)}; {plan.untouched} as they should be."
 
 
+def service_rules() -> tuple[tuple[str, str], ...]:
+    """Of the role of the service's own key: rule and permission, in the order that counts."""
+    return (*((rule, "allow") for rule in SERVICE_RULES), (EVERYTHING_ELSE, "deny"))
+
+
 def show_service_rules() -> None:
     """For whoever makes the role of the service's own key."""
-    rules = ", ".join(SERVICE_RULES)
-    click.echo(f"the service's own key needs a role of type Admin with the rules {rules}")
+    rules = ", ".join(f"{permission} {rule}" for rule, permission in service_rules())
+    text = (
+        f"the service's own key needs a role of type Admin with these rules, in order: {rules};"
+        " what no rule denies, CloudStack allows to such a role"
+    )
+    click.echo(text)
+
+
+def show_settings(changes: Sequence[SettingChange]) -> None:
+    """What `--settings` would change."""
+    for each in changes:
+        click.echo(printable(f"  ~ {each.text()}"))
+        click.echo(f"      calls {CHANGED_BY}")
 
 
 def show_advice(found: Sequence[Advice]) -> None:
@@ -85,7 +106,9 @@ def show_advice(found: Sequence[Advice]) -> None:
         click.echo(printable(text))
 
 
-def document(plan: Plan, ids: Ids, found: Sequence[Advice]) -> dict[str, Any]:
+def document(
+    plan: Plan, ids: Ids, found: Sequence[Advice] = (), changes: Sequence[SettingChange] = ()
+) -> dict[str, Any]:
     """For programs: docs/cloudstack.md describes it."""
     return {
         "version": VERSION,
@@ -94,7 +117,10 @@ def document(plan: Plan, ids: Ids, found: Sequence[Advice]) -> dict[str, Any]:
         "notices": list(plan.notices),
         "untouched": plan.untouched,
         "advice": plain(tuple(found)),
-        "service_rules": list(SERVICE_RULES),
+        "settings": plain(tuple(changes)),
+        "service_rules": [
+            {"rule": rule, "permission": permission} for rule, permission in service_rules()
+        ],
     }
 
 

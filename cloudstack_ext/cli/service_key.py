@@ -10,7 +10,7 @@ import click
 
 from provisioner.cli.options import option
 from provisioner.cli.output import JSON, show_json, show_record
-from provisioner.cli.record import Reached, evidence_option, write_record
+from provisioner.cli.record import evidence_option, record_reading
 from provisioner.cli.session import FILE, Session, asks
 
 if TYPE_CHECKING:
@@ -55,24 +55,23 @@ def service_key_command(doors: Doors) -> click.Command:
             raise click.UsageError("--remove and --api-key-file exclude each other")
         wanted = parse_wanted(read_text(file), source=str(file), folder=file.absolute().parent)
         path = f"/v1/sites/{quote(wanted.site, safe='')}/key"
-        service = session.service()
         method, body = ("GET", None) if not remove else ("DELETE", None)
         if api_key_file is not None:
             method, body = "PUT", _tried(doors(), wanted, api_key_file)
-        done = service.ask(method, path, body)
+        done = session.service().ask(method, path, body)
         if output == JSON:
             show_json(done)
         else:
             show_record({key: done[key] or "" for key in ("site", "endpoint", "key")})
-        if evidence is not None and method != "GET":
-            reached = Reached(
-                asked=f"{'remove' if remove else 'put'} service key of {wanted.site}",
-                done=done,
-                checked="what the service remembers was read back",
-                state=service.ask("GET", path),
-                repeat=["cloudstack", "service-key", str(file), "--output", "json"],
-            )
-            write_record(evidence, session, reached)
+        record_reading(
+            evidence if method != "GET" else None,
+            session,
+            path,
+            asked=f"{'remove' if remove else 'put'} service key of {wanted.site}",
+            done=done,
+            checked="what the service remembers was read back",
+            repeat=["cloudstack", "service-key", str(file)],
+        )
 
     return service_key
 
@@ -80,8 +79,8 @@ def service_key_command(doors: Doors) -> click.Command:
 def _tried(doors: "RegistrationDoors", wanted: "Wanted", key_file: Path) -> dict[str, Any]:
     """The body that keeps a key: it was good a moment ago, and may call what it must."""
     from cloudstack_ext.cli.key_file import read_api_key
+    from cloudstack_ext.cli.plan_view import SERVICE_RULES
     from cloudstack_ext.registration.reading import refuse_missing
-    from cloudstack_ext.truth import COMMANDS
     from provisioner.cli.session import read_text
 
     key = read_api_key(key_file)
@@ -90,7 +89,12 @@ def _tried(doors: "RegistrationDoors", wanted: "Wanted", key_file: Path) -> dict
         answer = asyncio.run(client.call("listApis"))
     finally:
         client.close()
-    refuse_missing(COMMANDS, frozenset(str(row["name"]) for row in answer.get("api", ())))
+    allowed = frozenset(str(row["name"]) for row in answer.get("api", ()))
+    refuse_missing(SERVICE_RULES, allowed)
+    more = allowed - set(SERVICE_RULES)
+    if more:
+        text = f"notice: this key may call {len(more)} more commands than the service does"
+        click.echo(f"{text}; let its role's last rule deny *", err=True)
     return {
         "endpoint": wanted.endpoint,
         "key": key.key,

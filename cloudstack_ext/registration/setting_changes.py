@@ -2,10 +2,13 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from cloudstack_ext.registration.reading import Api
 from cloudstack_ext.registration.settings import NEEDS_RESTART, SettingName
 from cloudstack_ext.registration.wanted import Wanted
+
+CHANGED_BY: Final = "updateConfiguration"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +23,11 @@ class SettingChange:
     old: str | None
     new: str
     restart: bool
+
+    def text(self) -> str:
+        """One line, with both values."""
+        waits = "; in force after a restart of the management servers" if self.restart else ""
+        return f"setting {self.name}: {self.old or 'not set'} -> {self.new}{waits}"
 
 
 def setting_changes(
@@ -38,7 +46,5 @@ async def change_settings(
 ) -> None:
     """Each with its old and its new value, and whether it waits for a restart."""
     for each in changes:
-        await api.call("updateConfiguration", {"name": each.name.value, "value": each.new})
-        restart = "; in force after a restart of the management servers"
-        waits = restart if each.restart else ""
-        say(f"setting {each.name}: {each.old or 'not set'} -> {each.new}{waits}")
+        await api.call(CHANGED_BY, {"name": each.name.value, "value": each.new})
+        say(each.text())

@@ -95,6 +95,16 @@ def test_a_plan_for_programs_has_steps_with_their_calls_and_advice(desk):
     assert {each["name"] for each in tree["advice"]} >= {"user.vm.denied.details"}
 
 
+def test_the_rules_of_the_services_own_key_end_with_a_denial_of_all_others(desk):
+    rules = json.loads(desk.ask("plan", "--output", "json").stdout)["service_rules"]
+    assert {"rule": "listVirtualMachines", "permission": "allow"} in rules
+    # the first rule that fits decides, and without a denial CloudStack allows what it likes
+    assert rules[-1] == {"rule": "*", "permission": "deny"}
+    assert {each["permission"] for each in rules[:-1]} == {"allow"}
+    (line,) = [each for each in desk.ask("plan").stdout.splitlines() if "own key" in each]
+    assert ", deny *; what no rule denies, CloudStack allows to such a role" in line
+
+
 def test_a_change_is_shown_with_its_old_and_its_new_value(desk):
     desk.ask("apply")
     desk.write(("mhz: 2400, memory", "mhz: 2500, memory"), ("more_tags: [gpu]", "more_tags: []"))
@@ -255,6 +265,11 @@ SETTINGS = ("sizes:", 'settings: {start.retry: "12", commands.timeout: "StopComm
 def test_settings_are_changed_only_when_asked_and_then_said_with_old_and_new(desk):
     desk.write(SETTINGS)
     desk.ask("apply")
+    assert "updateConfiguration" not in desk.zone.calls()
+    dry = desk.ask("apply", "--settings", "--dry-run")
+    assert "  ~ setting start.retry: 10 -> 12\n      calls updateConfiguration\n" in dry.stdout
+    tree = json.loads(desk.ask("apply", "--settings", "--dry-run", "--output", "json").stdout)
+    assert [each["name"] for each in tree["settings"]] == ["start.retry", "commands.timeout"]
     assert "updateConfiguration" not in desk.zone.calls()
     done = desk.ask("apply", "--settings")
     assert done.exit_code == 0, done.output
