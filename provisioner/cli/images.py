@@ -12,7 +12,7 @@ from provisioner.cli.names import Name, shown
 from provisioner.cli.options import option
 from provisioner.cli.output import JSON, amount, moment, show_json, show_record, show_table
 from provisioner.cli.progress import is_watched, reporting, unheard
-from provisioner.cli.record import Reached, evidence_option, write_record
+from provisioner.cli.record import evidence_option, record_reading
 from provisioner.cli.session import FILE, Session, asks, config_option, output_option
 from provisioner.errors import ErrorCode, InputError, RackwrightError
 
@@ -85,15 +85,15 @@ def import_image(
         show_json(done)
     else:
         click.echo(f"{made.name}: {amount(made.image_bytes)}, digest {made.root}")
-    if evidence is not None:
-        reached = Reached(
-            asked=f"import image {name}",
-            done=done,
-            checked=f"image {name} was read back",
-            state=service.ask("GET", _path(name)),
-            repeat=["image", "show", name, "--output", "json"],
-        )
-        write_record(evidence, session, reached)
+    record_reading(
+        evidence,
+        session,
+        _path(name),
+        asked=f"import image {name}",
+        done=done,
+        checked=f"image {name} was read back",
+        repeat=["image", "show", name],
+    )
 
 
 @image.command()
@@ -106,22 +106,21 @@ def remove(session: Session, name: str, evidence: Path | None, output: str) -> N
 
     Refused while a pool or an operation uses it. Its name is never given to other bytes.
     """
-    service = session.service()
-    done = service.ask("DELETE", _path(name))
+    done = session.service().ask("DELETE", _path(name))
     session.callbacks.images.remove_image(session.settings(), Path(done["image"]["folder"]))
     if output == JSON:
         show_json(done)
     else:
         click.echo(f"{name}: removed")
-    if evidence is not None:
-        reached = Reached(
-            asked=f"remove image {name}",
-            done=done,
-            checked=f"image {name} is not listed any more",
-            state=service.ask("GET", "/v1/images"),
-            repeat=["image", "list", "--output", "json"],
-        )
-        write_record(evidence, session, reached)
+    record_reading(
+        evidence,
+        session,
+        "/v1/images",
+        asked=f"remove image {name}",
+        done=done,
+        checked=f"image {name} is not listed any more",
+        repeat=["image", "list"],
+    )
 
 
 @image.command()

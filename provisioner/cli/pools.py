@@ -9,7 +9,7 @@ import click
 from provisioner.cli.names import Name
 from provisioner.cli.options import option
 from provisioner.cli.output import JSON, show_json, show_record, show_table
-from provisioner.cli.record import Reached, evidence_option, write_record
+from provisioner.cli.record import evidence_option, record_reading
 from provisioner.cli.session import Session, asks
 
 
@@ -99,18 +99,17 @@ def put(
         },
         "policy": {key: numbers[key] for key in POLICY},
     }
-    service = session.service()
-    done = service.ask("PUT", _path(name), body)
+    done = session.service().ask("PUT", _path(name), body)
     _show(done, output)
-    if evidence is not None:
-        reached = Reached(
-            asked=f"put pool {name}",
-            done=done,
-            checked=f"pool {name} was read back",
-            state=service.ask("GET", _path(name)),
-            repeat=["pool", "show", name, "--output", "json"],
-        )
-        write_record(evidence, session, reached)
+    record_reading(
+        evidence,
+        session,
+        _path(name),
+        asked=f"put pool {name}",
+        done=done,
+        checked=f"pool {name} was read back",
+        repeat=["pool", "show", name],
+    )
 
 
 def _show(found: dict[str, Any], output: str) -> None:

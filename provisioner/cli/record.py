@@ -72,3 +72,26 @@ def write_record(folder: Path | None, session: Session, reached: Reached) -> Non
             file.write(json.dumps(body, indent=2) + "\n")
     except OSError as error:
         raise InputError(ErrorCode.FILE_UNREADABLE, f"{path}: {error.strerror}") from error
+
+
+def record_reading(
+    folder: Path | None,
+    session: Session,
+    path: str,
+    *,
+    asked: str,
+    done: Mapping[str, Any],
+    checked: str,
+    repeat: Sequence[str],
+) -> None:
+    """The same with what the service says at one path; not asked where no folder was named."""
+    if folder is None:
+        return
+    reached = Reached(
+        asked=asked,
+        done=done,
+        checked=checked,
+        state=session.service().ask("GET", path),
+        repeat=[*repeat, "--output", "json"],
+    )
+    write_record(folder, session, reached)
