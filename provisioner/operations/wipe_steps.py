@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from provisioner.errors import ErrorCode, InputError, OperatorError
-from provisioner.hardware.inventory import Disk, Transport
+from provisioner.hardware.inventory import Disk
 from provisioner.operations.agent_orders import order
 from provisioner.operations.boot_steps import facts_of
 from provisioner.operations.doors import Work
@@ -16,7 +16,7 @@ from provisioner.operations.media_steps import CONTROLLER_MEDIA
 from provisioner.operations.steps import Step
 from provisioner.operations.wipe_evidence import document_of
 from provisioner.servers.model import Pool
-from provisioner.servers.root_disk import own_disks
+from provisioner.servers.root_disk import own_disks, unclaimed
 from provisioner.store.waiting import stored
 from provisioner.units import Seconds
 from provisioner.wipe.choose import Choice, choose, leaves
@@ -41,12 +41,7 @@ async def media_of(work: Work) -> tuple[Disk, ...]:
     """The server's own media: all that are wiped, and all that the evidence must name."""
     facts = await facts_of(work)
     own = own_disks(facts.disks, work.server.excluded_disks)
-    excluded = {each.wwn for each in work.server.excluded_disks}
-    others = [
-        disk
-        for disk in facts.disks
-        if disk not in own and disk.transport is not Transport.OPTICAL and disk.wwn not in excluded
-    ]
+    others = unclaimed(facts.disks, work.server.excluded_disks)
     if others:  # they may hold data, and nobody has said whose it is (invariants 7 and 14)
         names = ", ".join(f"{disk.serial or disk.name} ({_why_not(disk)})" for disk in others)
         raise OperatorError(

@@ -17,20 +17,33 @@ def own_disks(disks: Iterable[Disk], excluded: Iterable[ExcludedDisk]) -> tuple[
     Raises:
         InputError: DISK_FABRIC: a disk over a fabric that nobody has listed as excluded.
     """
-    listed = {each.wwn for each in excluded}
-    own = []
-    for disk in disks:
-        if disk.wwn in listed:
-            continue
+    unlisted = _unlisted(disks, excluded)
+    for disk in unlisted:
         if disk.transport in FABRIC:
             raise InputError(
                 ErrorCode.DISK_FABRIC,
                 f"disk {disk.name} ({disk.wwn or disk.serial}) is reached over {disk.transport} "
                 "and may be another machine's: detach it, or list it as excluded by WWN and name",
             )
-        if disk.transport not in NEVER_OURS and not disk.removable and not disk.read_only:
-            own.append(disk)
-    return tuple(own)
+    return tuple(disk for disk in unlisted if _is_own(disk))
+
+
+def unclaimed(disks: Iterable[Disk], excluded: Iterable[ExcludedDisk]) -> tuple[Disk, ...]:
+    """Media that may hold data, are not the server's own, and that nobody has listed."""
+    return tuple(
+        disk
+        for disk in _unlisted(disks, excluded)
+        if not _is_own(disk) and disk.transport is not Transport.OPTICAL
+    )
+
+
+def _unlisted(disks: Iterable[Disk], excluded: Iterable[ExcludedDisk]) -> list[Disk]:
+    listed = {each.wwn for each in excluded}
+    return [disk for disk in disks if disk.wwn not in listed]
+
+
+def _is_own(disk: Disk) -> bool:
+    return disk.transport not in NEVER_OURS and not disk.removable and not disk.read_only
 
 
 def root_disk(
@@ -46,6 +59,15 @@ def root_disk(
 
     Raises:
         InputError: DISK_NOT_FOUND, DISK_AMBIGUOUS, DISK_TOO_SMALL or DISK_SECTOR_SIZE.
+    """
+    return _fit(ruled_disk(rule, disks), image_bytes, sector_bytes)
+
+
+def ruled_disk(rule: RootDiskRule, disks: Iterable[Disk]) -> Disk:
+    """The one disk that the rule names.
+
+    Raises:
+        InputError: DISK_NOT_FOUND, DISK_AMBIGUOUS.
     """
     fitting = [disk for disk in disks if _matches(rule, disk)]
     if rule.smallest_nvme:
@@ -66,7 +88,7 @@ def root_disk(
             f"{len(fitting)} disks match the server's root-disk rule: {names}; "
             "name one by serial or WWN",
         )
-    return _fit(fitting[0], image_bytes, sector_bytes)
+    return fitting[0]
 
 
 def _fit(disk: Disk, image_bytes: int, sector_bytes: int) -> Disk:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from provisioner.errors import ErrorCode, InputError
 from provisioner.hardware.inventory import FABRIC, Transport
 from provisioner.servers.model import ExcludedDisk, RootDiskRule
-from provisioner.servers.root_disk import NEVER_OURS, own_disks, root_disk
+from provisioner.servers.root_disk import NEVER_OURS, own_disks, root_disk, unclaimed
 from provisioner.testing.store import inventory
 
 BASE = inventory("00000000-0000-0000-0000-000000000001", "52:54:00:00:00:01").disks[0]
@@ -112,7 +112,18 @@ def test_what_an_operator_lists_is_left_out_by_its_wwn_alone():
 
 
 def test_read_only_and_removable_disks_are_not_ours():
-    assert own_disks((replace(SPIN, read_only=True), replace(SPIN, removable=True)), ()) == ()
+    seen = (replace(SPIN, read_only=True), replace(SPIN, removable=True))
+    assert own_disks(seen, ()) == ()
+    assert unclaimed(seen, ()) == seen
+
+
+@pytest.mark.parametrize("transport", sorted(set(Transport) - FABRIC))
+def test_a_medium_is_the_server_s_own_or_listed_or_nobody_has_said_whose_it_is(transport):
+    seen = (SPIN, disk("x", transport=transport))
+    listed = (ExcludedDisk(wwn="naa.x", name="stick"),)
+    assert unclaimed(seen, listed) == ()
+    left = set(seen) - set(own_disks(seen, ()))
+    assert set(unclaimed(seen, ())) == (set() if transport is Transport.OPTICAL else left)
 
 
 some_disks = st.lists(
