@@ -86,9 +86,19 @@ TABLE: tuple[Row, ...] = (
         says=PowerState.ON,
     ),
     Row(
-        situation="a power command is in progress",
+        situation="a power command is in progress, or a reinstall, reseed or rescue",
         holds=lambda view: view.commanding,
         says=PowerState.UNKNOWN,
+    ),
+    Row(
+        situation="a rescue system runs; off is not confirmed as below",
+        holds=lambda view: (
+            view.rescue
+            and view.known_to_caller
+            and _active(view, Power.ON)
+            and not (view.fresh and view.off_confirmed)
+        ),
+        says=PowerState.ON,
     ),
     Row(
         situation="the controller is silent, or its last reading is too old",

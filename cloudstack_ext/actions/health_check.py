@@ -43,7 +43,7 @@ def _row(check: str, result: str, meaning: str) -> Row:
 def _power(story: Story) -> Row:
     view = story.view
     if view.commanding:
-        return _row("power", "unknown", "a start, stop or restart goes on")
+        return _row("power", "unknown", "a command goes on: ask for progress")
     if view.on_confirmed:
         if view.phase is Phase.ACTIVE and view.wanted is Power.OFF:
             return _row("power", "look", "on, although it was stopped: an operator must look")

@@ -15,10 +15,19 @@ from provisioner.units import WallSeconds
 POWER = {PowerState.ON: "on", PowerState.OFF: "off", PowerState.UNKNOWN: "unknown"}
 KINDS = {
     Intent.DEPLOY: "installation",
+    Intent.REINSTALL: "reinstallation",
+    Intent.RESEED: "handing out of new user data",
+    Intent.RESCUE: "start of a rescue system",
     Intent.RELEASE: "return and wipe",
     Intent.QUARANTINE: "isolation of the machine",
 }
-COMMANDS = {"start": "start", "stop": "stop", "reboot": "restart"}
+COMMANDS = {
+    "start": "start",
+    "start-from-off": "start",
+    "stop": "stop",
+    "reboot": "restart",
+    "cut-off": "switching off after a failure",
+}
 ENDS = {
     Status.OPEN: "goes on",
     Status.DONE: "done",
@@ -43,6 +52,14 @@ def situation(view: InstanceView) -> str:
         return "a machine is kept for it"
     if view.phase is Phase.DEPLOYING:
         return "it is being installed"
+    return _installed(view)
+
+
+def _installed(view: InstanceView) -> str:
+    if view.needs_reinstall:
+        return "its root disk may be half written: run reinstall, nothing else starts it"
+    if view.rescue:
+        return "a rescue system runs: stop, start or reboot ends it"
     return "installed, wanted on" if view.wanted is Power.ON else "installed, wanted off"
 
 

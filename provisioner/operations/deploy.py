@@ -5,11 +5,13 @@ from functools import partial
 from typing import Any
 
 from provisioner.errors import ErrorCode, InputError, OperatorError
+from provisioner.hardware.inventory import Disk
 from provisioner.operations import boot_steps, port_steps, power_steps
 from provisioner.operations.agent_orders import order
 from provisioner.operations.alive import proof_of_life
 from provisioner.operations.boot_steps import facts_of
 from provisioner.operations.doors import Work
+from provisioner.operations.power_on import WRITTEN
 from provisioner.operations.steps import Step, StepList
 from provisioner.ports.catalogue import ImageRecord
 from provisioner.seed.volume import ROOM_BYTES
@@ -20,12 +22,14 @@ from provisioner.store.waiting import stored
 from provisioner.units import ImageName, Seconds
 
 IMAGE_FILES = ("blocks.json", "image.raw")
+ROOT_DISK = "root-disk"
+"""The step that finds the disk where nothing is written but a seed."""
 
 
 async def _input(work: Work) -> Mapping[str, Any]:
     """All that can be refused before power is touched: image, root disk, networks, seed."""
     image = await _image(work)
-    _ramdisk_is_there(work)
+    ramdisk_is_there(work)
     if work.server.baseline is None:
         raise OperatorError(ErrorCode.FACTS_DIFFER, "the server has no baseline: inspect it first")
     own = own_disks(work.server.baseline.disks, work.server.excluded_disks)
@@ -51,7 +55,7 @@ async def _image(work: Work) -> ImageRecord:
     return image
 
 
-def _ramdisk_is_there(work: Work) -> None:
+def ramdisk_is_there(work: Work) -> None:
     """As long as there is none no server is touched for it: it stays free for the next one."""
     try:
         work.doors.site.ramdisk()
@@ -68,12 +72,12 @@ async def _write_image(work: Work) -> Mapping[str, Any]:
         sector_bytes=image.logical_sector_bytes,
     )
     blobs = f"{work.doors.site.blobs_url}/images/{image.name}"
-    reference = {"serial": disk.serial, "wwn": disk.wwn, "bytes": disk.bytes, "model": disk.model}
+    named = reference(disk)
     written = await order(
         work,
         "write_image",
         {
-            "disk": reference,
+            "disk": named,
             "url": f"{blobs}/image.raw",
             "blocks_url": f"{blobs}/blocks.json",
             "image_bytes": image.image_bytes,
@@ -82,14 +86,25 @@ async def _write_image(work: Work) -> Mapping[str, Any]:
             "logical_sector_bytes": image.logical_sector_bytes,
         },
     )
-    return {**written, "disk": reference}
+    return {**written, "disk": named}
+
+
+def reference(disk: Disk) -> dict[str, Any]:
+    """By what an agent knows it."""
+    return {"serial": disk.serial, "wwn": disk.wwn, "bytes": disk.bytes, "model": disk.model}
+
+
+def _written(work: Work) -> Mapping[str, Any]:
+    """The disk that an image was written to, or whose system stays as it is."""
+    found: Mapping[str, Any] = (work.found.get(WRITTEN) or work.found[ROOT_DISK])["disk"]
+    return found
 
 
 async def _write_seed(work: Work) -> Mapping[str, Any]:
     """The tenant's seed goes to this boot alone, then it is gone from here."""
     seeds = work.doors.records.seeds
     parameters = {
-        "disk": work.found[WRITE_IMAGE.name]["disk"],
+        "disk": _written(work),
         "url": f"{work.doors.site.agent_url}/agent/v1/seed",
         "sha256": work.operation.parameters["seed_sha256"],
         "bytes": work.operation.parameters["seed_bytes"],
@@ -100,9 +115,8 @@ async def _write_seed(work: Work) -> Mapping[str, Any]:
 
 
 async def _boot_order(work: Work) -> Mapping[str, Any]:
-    disk = work.found[WRITE_IMAGE.name]["disk"]
     mode = work.server.firmware.value
-    return await order(work, "set_boot_order", {"mode": mode, "disk": disk})
+    return await order(work, "set_boot_order", {"mode": mode, "disk": _written(work)})
 
 
 async def _agent_ends(work: Work) -> Mapping[str, Any]:
@@ -119,8 +133,10 @@ async def _alive(work: Work) -> Mapping[str, Any]:
 
 
 INPUT = Step(name="input", act=_input, limit=Seconds(60.0))
-WRITE_IMAGE = Step(name="write-image", act=_write_image, limit=Seconds(4 * 3600.0))
-WRITE_SEED = Step(name="write-seed", act=_write_seed, limit=Seconds(600.0))
+WRITE_IMAGE = Step(
+    name=WRITTEN, act=_write_image, limit=Seconds(4 * 3600.0), marks=("needs_reinstall",)
+)
+WRITE_SEED = Step(name="write-seed", act=_write_seed, limit=Seconds(600.0), marks=("needs_reseed",))
 BOOT_ORDER = Step(name="boot-order", act=_boot_order, limit=Seconds(300.0))
 AGENT_ENDS = Step(name="agent-ends", act=_agent_ends, limit=Seconds(300.0))
 ALIVE = Step(

@@ -71,7 +71,7 @@ def cannot_tell(step: str, what: str) -> Outcome:
     return Outcome(
         ending=Ending.MACHINE,
         code=ErrorCode.CANNOT_TELL,
-        brief=f"cannot tell whether {step} took place; the server is quarantined",
+        brief=f"cannot tell whether {step} took place: the server is switched off and cut off",
         detail=what,
     )
 

@@ -13,10 +13,10 @@ from provisioner.operations.bell import EVERY
 from provisioner.operations.doors import Records
 from provisioner.operations.machines import BareMetal
 from provisioner.operations.port_steps import TO_NOWHERE
-from provisioner.operations.quarantine import QUARANTINE
+from provisioner.operations.quarantine import CUT_OFF, QUARANTINE
 from provisioner.operations.release import RELEASE
 from provisioner.operations.runner import Follow
-from provisioner.operations.steps import new_operation
+from provisioner.operations.steps import StepList, new_operation
 from provisioner.ports.clock import Clock
 from provisioner.servers.allocation import Allocation, Phase
 from provisioner.servers.model import Power, ServerRecord, State
@@ -33,6 +33,9 @@ KEPT_S = 30 * DAY_S
 LOOK_EVERY_S = 60.0
 AGAIN_S = 300.0
 """From when a failed quarantine is first seen to the next try."""
+
+CUTS_OFF = {State.QUARANTINED: QUARANTINE, State.ACTIVE: CUT_OFF}
+"""By what a server in this state is switched off and cut off, where nothing may run on it."""
 
 Forget = Callable[[WallSeconds], int]
 """Deletes what is older than that moment; how many."""
@@ -109,6 +112,7 @@ class Housekeeping:
     async def _quarantine_again(self) -> None:
         """A quarantine that failed has left a server perhaps running, perhaps connected (5).
 
+        So has what cuts a server off after a failed reinstall, reseed or rescue of its tenant.
         One that did all but see it off waits until a controller says again how it is.
         """
         now = self.clock.monotonic()
@@ -116,16 +120,17 @@ class Housekeeping:
             return
         self._looked_at = now
         for server in await stored(self.records.servers.servers):
-            if server.state is State.QUARANTINED and await self._is_to_be_tried(server):
-                log.warning("quarantined again", extra={"server": server.name})
-                new = new_operation(QUARANTINE, "housekeeping: the last one failed")
+            steps = CUTS_OFF.get(server.state)
+            if steps is not None and await self._is_to_be_tried(server, steps):
+                log.warning("%s again", steps.name, extra={"server": server.name})
+                new = new_operation(steps, "housekeeping: the last one failed")
                 wall = self.clock.wall()
                 await stored(partial(self.records.operations.open, server.name, new, now=wall))
 
-    async def _is_to_be_tried(self, server: ServerRecord) -> bool:
+    async def _is_to_be_tried(self, server: ServerRecord, steps: StepList) -> bool:
         every = self.records.operations.operations
         last = await stored(partial(every, server=server.name, most=1))
-        if not last or last[0].kind is not Intent.QUARANTINE:
+        if not last or last[0].steps_name != steps.name:
             return False
         failed = last[0].status in {Status.FAILED, Status.CANCELLED}
         if not failed or self._seen_for(last[0].id) < AGAIN_S:

@@ -65,6 +65,8 @@ class IdealAgent:
             case "power_off":
                 self.ends()
                 return {}
+            case "rescue":
+                return {"host_key": f"SHA256:{'A' * 43}"}
             case "mark":
                 return _surveyed(MarkOrder.from_json(order.parameters)).to_json()
             case "erase":

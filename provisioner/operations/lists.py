@@ -7,10 +7,17 @@ from types import MappingProxyType
 from provisioner.errors import ErrorCode, OperatorError
 from provisioner.operations.deploy import DEPLOY
 from provisioner.operations.inspect import INSPECT, VERIFY
-from provisioner.operations.power import REBOOT, START, STOP
-from provisioner.operations.quarantine import QUARANTINE, RETIRE
+from provisioner.operations.power import REBOOT, START, START_FROM_OFF, STOP
+from provisioner.operations.quarantine import CUT_OFF, QUARANTINE, RETIRE
 from provisioner.operations.rebaseline import REBASELINE
+from provisioner.operations.reinstall import (
+    REINSTALL,
+    REINSTALL_STOPPED,
+    RESEED,
+    RESEED_STOPPED,
+)
 from provisioner.operations.release import CLEAN, RELEASE
+from provisioner.operations.rescue import RESCUE
 from provisioner.operations.steps import new_operation, table_of
 from provisioner.servers.model import ServerRecord
 from provisioner.servers.operation import NewOperation, OperationRecord, Outcome
@@ -22,9 +29,16 @@ LISTS = (
     REBASELINE,
     CLEAN,
     DEPLOY,
+    REINSTALL,
+    REINSTALL_STOPPED,
+    RESEED,
+    RESEED_STOPPED,
+    RESCUE,
     START,
+    START_FROM_OFF,
     STOP,
     REBOOT,
+    CUT_OFF,
     RELEASE,
     QUARANTINE,
     RETIRE,
@@ -39,6 +53,7 @@ _BY_INTENT = MappingProxyType(
         Intent.CLEAN: CLEAN,
         Intent.RELEASE: RELEASE,
         Intent.QUARANTINE: QUARANTINE,
+        Intent.POWER: CUT_OFF,
     }
 )
 

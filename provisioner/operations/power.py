@@ -14,6 +14,17 @@ STOP = StepList(
     kind=Intent.POWER,
     steps=(power_steps.OFF_GRACEFULLY, port_steps.AT_REST),
 )
+START_FROM_OFF = StepList(
+    name="start-from-off/1",
+    kind=Intent.POWER,
+    steps=(
+        power_steps.OFF_GRACEFULLY,
+        port_steps.TO_TENANT,
+        power_steps.DISK_FIRST,
+        power_steps.ON,
+    ),
+)
+"""Where what runs is not the tenant's own system: that is off before a port leads to the tenant."""
 REBOOT = StepList(
     name="reboot/1",
     kind=Intent.POWER,

@@ -13,6 +13,8 @@ from provisioner.store.waiting import stored
 
 OVERRIDE = "network-first"
 """The step that sets the start from the network, and keeps what was read back of it."""
+WRITTEN = "write-image"
+"""The step that writes a root disk and reads it back; it is found once it was done."""
 
 
 async def switch_on(work: Work, controller: Conversation, device: BootDevice) -> PowerReading:
@@ -54,6 +56,7 @@ async def _allowed(work: Work, device: BootDevice) -> None:
         allocation,
         from_network=device is BootDevice.NETWORK,
         override=OVERRIDE in work.found and "device" in work.found[OVERRIDE],
+        is_new=bool(work.found.get(WRITTEN)),
     )
     if refusal:
         raise OperatorError(ErrorCode.STATE_CONFLICT, f"not switched on: {refusal}")

@@ -175,6 +175,7 @@ ON_TO_NETWORK_FOR_TENANT = Step(
     limit=Seconds(180.0),
     powers=True,
     dirties=True,
+    marks=("off_first",),
 )
 AGENT_OFF = Step(name="agent-off", act=_agent_off, limit=Seconds(180.0))
 DISK_FIRST = Step(name="disk-first", act=_disk_first, limit=Seconds(60.0))

@@ -44,4 +44,11 @@ QUARANTINE = StepList(
     steps=(OFF_OR_UNKNOWN, port_steps.TO_NOWHERE, boot_steps.WITHDRAW, OFF_CONFIRMED),
 )
 
+CUT_OFF = StepList(
+    name="cut-off/1",
+    kind=Intent.POWER,
+    steps=(OFF_OR_UNKNOWN, port_steps.TO_NOWHERE, boot_steps.WITHDRAW, OFF_CONFIRMED),
+)
+"""Behind a failed reinstall, reseed or rescue: as a quarantine, and its tenant keeps the server."""
+
 RETIRE = StepList(name="retire/1", kind=Intent.RETIRE, steps=(port_steps.AT_REST,))

@@ -140,7 +140,12 @@ class Runner:
     async def _run(self, operation: OperationId, step: Step) -> str:
         records, clock = self.doors.records, self.doors.clock
         begin = partial(
-            records.effects.begin, operation, step.name, now=clock.wall(), dirties=step.dirties
+            records.effects.begin,
+            operation,
+            step.name,
+            now=clock.wall(),
+            dirties=step.dirties,
+            marks=step.marks,
         )
         effect = await self._patiently(begin)
         record = await stored(records.operations.operation, operation)

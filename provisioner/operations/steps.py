@@ -27,6 +27,8 @@ class Step:
         powers: It may switch the server on: from its beginning on the server counts as used.
         dirties: It switches the server on for a tenant: dirty is set in the transaction of its
             beginning (invariant 3).
+        marks: Fields of the allocation that are true from its beginning on, set with it: what an
+            end of any kind leaves behind stands on record before the act.
     """
 
     name: str
@@ -35,6 +37,7 @@ class Step:
     waits: Callable[[Times], float] = lambda _times: 0.0
     powers: bool = False
     dirties: bool = False
+    marks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,9 +7,11 @@ from provisioner.about import learned
 from provisioner.config import Times
 from provisioner.errors import ConflictError, ErrorCode, TransientError
 from provisioner.operations.bell import CLOSED, Bell
+from provisioner.operations.deploy import ALIVE
 from provisioner.operations.doors import Records
 from provisioner.operations.endings import failure_of
-from provisioner.operations.power import REBOOT, START, STOP
+from provisioner.operations.power import REBOOT, START, START_FROM_OFF, STOP
+from provisioner.operations.quarantine import CUT_OFF
 from provisioner.operations.steps import StepList, new_operation
 from provisioner.ports.clock import Clock
 from provisioner.ports.controllers import PowerAct
@@ -17,10 +19,13 @@ from provisioner.ports.machines import Answer, Certify
 from provisioner.servers.allocation import Allocation, InstanceKey, InstanceRequest, Phase
 from provisioner.servers.model import Power, State
 from provisioner.servers.operation import OperationRecord, Status
+from provisioner.servers.states import Intent
 from provisioner.store.waiting import stored
 from provisioner.units import MonotonicSeconds
 
 LISTS = {PowerAct.ON: START, PowerAct.CYCLE: REBOOT}
+WRITES = frozenset({Intent.REINSTALL, Intent.RESEED})
+"""Power verbs wait for these, as they do for an installation: a disk is not left half written."""
 
 
 def said(request: InstanceRequest) -> dict[str, object]:
@@ -50,6 +55,17 @@ async def not_quarantined(records: Records, allocation: Allocation) -> None:
         )
 
 
+def _is_waited_for(running: OperationRecord) -> bool:
+    return running.kind in WRITES or running.steps_name == CUT_OFF.name
+
+
+def _is_whole(allocation: Allocation) -> None:
+    """Raises ConflictError REINSTALL_NEEDED."""
+    if allocation.needs_reinstall:
+        text = "a reinstall did not come to its end: run reinstall again, or delete the instance"
+        raise ConflictError(ErrorCode.REINSTALL_NEEDED, text)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TenantPower:
     """Commands to what is installed."""
@@ -68,12 +84,15 @@ class TenantPower:
         certify: Certify,
     ) -> Answer:
         """Start or reboot; only a start is certified anew."""
-        running = await self._startable(request.key, allocation)
+        running = await self.startable(request.key, allocation)
+        running = await self._undisturbed(running, until)
+        _is_whole(running)
         if act is PowerAct.ON:
             request = await certify(request, running.size)
         await self._remember_asked(running, request)
         vlans = request.vlans() if request.networks else running.vlans()
-        record = await self._command(running, LISTS[act], request, Power.ON, vlans)
+        steps = START_FROM_OFF if running.off_first else LISTS[act]
+        record = await self._command(running, steps, request, Power.ON, vlans)
         await self._done(record, until)
         await known(self.records, running)
         return Answer(text="started" if act is PowerAct.ON else "rebooted")
@@ -88,10 +107,12 @@ class TenantPower:
         Raises:
             ConflictError: INSTANCE_BUSY, STATE_CONFLICT, INSTANCE_QUARANTINED, INSTANCE_ENDED ...
         """
-        running = await self._startable(request.key, allocation)
+        running = await self.startable(request.key, allocation)
+        _is_whole(running)
         if running.wanted is not Power.ON:
             raise ConflictError(ErrorCode.STATE_CONFLICT, "it is stopped: start it instead")
-        return await self._command(running, REBOOT, request, None, running.vlans(), alone=True)
+        steps = START_FROM_OFF if running.off_first else REBOOT
+        return await self._command(running, steps, request, None, running.vlans(), alone=True)
 
     async def off(
         self, request: InstanceRequest, allocation: Allocation | None, until: MonotonicSeconds
@@ -113,11 +134,21 @@ class TenantPower:
                 raise TransientError(ErrorCode.DEADLINE, "its installation goes on: ask again")
             allocation = await stored(self.records.allocations.by_id, allocation.id)
             return await self.off(request, allocation, until)
+        if await self._ends_off(allocation):
+            await mark(self.records, allocation, wanted=Power.OFF)
+            return Answer(text="it is off as soon as what writes its disk has ended")
+        allocation = await self._undisturbed(allocation, until)
         record = await self._command(allocation, STOP, request, Power.OFF, ())
         await self._done(record, until)
         return Answer(text="off, its port is in quarantine")
 
-    async def _startable(self, key: InstanceKey, allocation: Allocation | None) -> Allocation:
+    async def startable(self, key: InstanceKey, allocation: Allocation | None) -> Allocation:
+        """The allocation of what is installed.
+
+        Raises:
+            ConflictError: INSTANCE_DELETED, INSTANCE_UNKNOWN, INSTANCE_ENDED, INSTANCE_BUSY,
+                INSTANCE_QUARANTINED.
+        """
         if await stored(self.records.allocations.is_deleted, key):
             raise ConflictError(ErrorCode.INSTANCE_DELETED, "the instance was deleted")
         if allocation is None:
@@ -125,9 +156,35 @@ class TenantPower:
         if allocation.phase is Phase.ENDED:
             raise ConflictError(ErrorCode.INSTANCE_ENDED, "its server was given back")
         if allocation.phase is not Phase.ACTIVE:
-            raise ConflictError(ErrorCode.INSTANCE_BUSY, f"it is {allocation.phase}: ask again")
+            by = f" by operation {allocation.operation}" if allocation.operation else ""
+            raise ConflictError(ErrorCode.INSTANCE_BUSY, f"it is {allocation.phase}{by}: ask again")
         await not_quarantined(self.records, allocation)
         return allocation
+
+    async def _undisturbed(self, allocation: Allocation, until: MonotonicSeconds) -> Allocation:
+        """As it is when nothing writes its disks, or is still making it safe, any more.
+
+        Raises:
+            ConflictError: INSTANCE_BUSY: it goes on at the deadline.
+        """
+        running = await self._running(allocation)
+        while running is not None and _is_waited_for(running):
+            await self.bell.wait(running.id, CLOSED, until=until)
+            if (await stored(self.records.operations.operation, running.id)).status is Status.OPEN:
+                text = f"{running.steps_name} goes on, operation {running.id}: ask again"
+                raise ConflictError(ErrorCode.INSTANCE_BUSY, text)
+            running = await self._running(allocation)
+        return await stored(self.records.allocations.by_id, allocation.id)
+
+    async def _ends_off(self, allocation: Allocation) -> bool:
+        """CloudStack stops what it takes for stopped, after a start of it that was refused."""
+        running = await self._running(allocation)
+        return running is not None and running.kind in WRITES and ALIVE.name not in running.steps
+
+    async def _running(self, allocation: Allocation) -> OperationRecord | None:
+        every = self.records.operations.operations
+        found = await stored(partial(every, open_only=True, server=allocation.server))
+        return next((each for each in found if each.allocation == allocation.id), None)
 
     async def _remember_asked(self, allocation: Allocation, request: InstanceRequest) -> None:
         """A changed address or a new NIC stops nothing: it is recorded as needing a reseed."""

@@ -35,6 +35,8 @@ def view_of(
         off_confirmed=_off(allocation, after),
         fresh=fresh,
         commanding=known.commanding,
+        rescue=known.rescue,
+        needs_reinstall=allocation.needs_reinstall and allocation.phase is not Phase.ENDED,
         quarantined=known.quarantined,
         held=held,
         failed=known.failed and allocation.phase is Phase.ENDED,

@@ -1,6 +1,6 @@
 """Operations and what their steps did."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from provisioner.servers.model import ServerRecord
@@ -75,7 +75,13 @@ class Effects(Protocol):
     """What steps did: begun, done, found."""
 
     def begin(
-        self, operation: OperationId, step: str, *, now: WallSeconds, dirties: bool = False
+        self,
+        operation: OperationId,
+        step: str,
+        *,
+        now: WallSeconds,
+        dirties: bool = False,
+        marks: Sequence[str] = (),
     ) -> Effect:
         """Note a beginning, in the transaction that compares epoch and status.
 
@@ -84,6 +90,7 @@ class Effects(Protocol):
             step: Its name.
             now: When.
             dirties: The step may switch the server on for a tenant: dirty is set here (3).
+            marks: Fields of the allocation that are true from here on.
 
         Raises:
             ConflictError: SUPERSEDED: a newer owner, or the operation is closed.

@@ -87,6 +87,7 @@ class InstanceRequest:
         user_data: Decoded bytes; None where the payload has none.
         owner: As its cloud says; "" where it was not asked.
         size: What was bought, by the name under which it was registered; likewise.
+        seed_id: By what its system knows this seed from the one before; "" is the instance's id.
         password: Clear text as CloudStack sent it; goes hashed into vendor-data.
         truth: What the CloudStack API said about it; "not asked" until that port exists.
     """
@@ -104,6 +105,7 @@ class InstanceRequest:
     password: Secret | None = None
     owner: str = ""
     size: str = ""
+    seed_id: str = ""
     truth: str = "not asked"
 
     def vlans(self) -> tuple[int, ...]:
@@ -146,6 +148,10 @@ class Allocation:
         size: What was bought with its first create; "" where nobody was asked.
         stop_grace_until: A stop came before CloudStack had it: released then, unless create comes.
         networks: Of the last verb that carried them; macs are CloudStack's.
+        hostname: As its seed had it; "" where none was remembered.
+        needs_reseed: Its seed says something else than is so now, or was not written whole.
+        needs_reinstall: Its root disk may be half written: nothing on it is started.
+        off_first: What runs on its machine may be ours: a start begins with a confirmed off.
     """
 
     id: AllocationId
@@ -172,7 +178,10 @@ class Allocation:
     owner: str = ""
     size: str = ""
     off_confirmed: bool = False
+    hostname: str = ""
     needs_reseed: bool = False
+    needs_reinstall: bool = False
+    off_first: bool = False
     truth: str = "not asked"
     protection: Protection = Protection.NOT_ASKED
 
@@ -189,13 +198,15 @@ class Remembered:
         allocation: The living one, else the newest ended one.
         readings: Of its server's power, in the order they were noted.
         quarantined: Its server is.
-        commanding: A power command runs on its server.
+        rescue: A rescue system runs on its server.
+        commanding: A power command runs on its server, or a reinstall, reseed or rescue.
         failed: Its newest deployment or power command did.
     """
 
     allocation: Allocation
     readings: tuple[PowerReading, ...] = ()
     quarantined: bool = False
+    rescue: bool = False
     commanding: bool = False
     failed: bool = False
 
@@ -210,7 +221,9 @@ class InstanceView:
             than the last command. After the end: off was confirmed once for this tenant.
         on_confirmed: The newest reading says on, is newer than the last command and not too old.
         fresh: The newest reading is young enough to say anything.
-        commanding: A power command is in progress.
+        commanding: A power command is in progress, or a reinstall, reseed or rescue.
+        rescue: A rescue system runs, in place of its own one.
+        needs_reinstall: Its root disk may be half written: it is started no more.
         failed: The allocation ended because its deployment failed.
         size: What was bought with it; "" where nobody was asked.
     """
@@ -225,6 +238,8 @@ class InstanceView:
     quarantined: bool = False
     held: bool = False
     failed: bool = False
+    rescue: bool = False
+    needs_reinstall: bool = False
     size: str = ""
 
     def says_on(self) -> bool:

@@ -8,7 +8,12 @@ FOR_ITS_TENANT = frozenset({State.DEPLOYING, State.ACTIVE, State.RESCUE})
 
 
 def why_not(
-    server: ServerRecord, allocation: Allocation | None, *, from_network: bool, override: bool
+    server: ServerRecord,
+    allocation: Allocation | None,
+    *,
+    from_network: bool,
+    override: bool,
+    is_new: bool = False,
 ) -> str:
     """Why it must not be switched on, in one line; "" where it may be.
 
@@ -18,6 +23,7 @@ def why_not(
         from_network: The start is to be our agent's.
         override: The start from the network was set for this very start, and read back where
             this controller can report it.
+        is_new: Its root disk was written and read back by this very operation.
     """
     if from_network:
         return "" if override else f"{server.name} would not start from the network"
@@ -26,4 +32,6 @@ def why_not(
         return f"nobody has {server.name}, and it would start what is on its disks"
     if server.state not in FOR_ITS_TENANT:
         return f"{server.name} is {server.state}, and would start what is on its disks"
+    if allocation.needs_reinstall and not is_new:
+        return f"the root disk of {server.name} may be half written: reinstall it"
     return ""

@@ -27,6 +27,9 @@ class Intent(StrEnum):
     RESERVE = "reserve"
     UNRESERVE = "unreserve"
     DEPLOY = "deploy"
+    REINSTALL = "reinstall"
+    RESEED = "reseed"
+    RESCUE = "rescue"
     POWER = "power"
     RELEASE = "release"
     QUARANTINE = "quarantine"
@@ -74,6 +77,8 @@ _CLEAN = _move(S.CLEANING, S.AVAILABLE, otherwise=S.QUARANTINED)
 _DEPLOY = _move(S.DEPLOYING, S.ACTIVE, otherwise=S.QUARANTINED, input=S.AVAILABLE, ours=S.RELEASING)
 _RELEASE = _move(S.RELEASING, S.AVAILABLE, otherwise=S.QUARANTINED)
 _QUARANTINE = _at_once(S.QUARANTINED)
+_ON_ITS_MACHINE = _at_once(S.ACTIVE)
+"""However it ends, the tenant has the machine: its allocation goes on."""
 
 MOVES: Mapping[tuple[State, Intent], Move] = MappingProxyType(
     {
@@ -93,8 +98,13 @@ MOVES: Mapping[tuple[State, Intent], Move] = MappingProxyType(
         (S.RESERVED, Intent.DEPLOY): _DEPLOY,
         (S.RESERVED, Intent.RELEASE): _RELEASE,
         (S.DEPLOYING, Intent.RELEASE): _RELEASE,
-        (S.ACTIVE, Intent.POWER): _at_once(S.ACTIVE),
+        (S.ACTIVE, Intent.POWER): _ON_ITS_MACHINE,
+        (S.ACTIVE, Intent.REINSTALL): _ON_ITS_MACHINE,
+        (S.ACTIVE, Intent.RESEED): _ON_ITS_MACHINE,
+        (S.ACTIVE, Intent.RESCUE): _move(S.ACTIVE, S.RESCUE, otherwise=S.ACTIVE),
         (S.ACTIVE, Intent.RELEASE): _RELEASE,
+        (S.RESCUE, Intent.POWER): _ON_ITS_MACHINE,
+        (S.RESCUE, Intent.RELEASE): _RELEASE,
         **{
             (state, Intent.QUARANTINE): _QUARANTINE
             for state in State
@@ -116,6 +126,9 @@ SATISFIED: Mapping[Intent, frozenset[State]] = MappingProxyType(
         Intent.RESERVE: frozenset({S.RESERVED}),
         Intent.UNRESERVE: frozenset({S.AVAILABLE}),
         Intent.DEPLOY: frozenset({S.DEPLOYING, S.ACTIVE}),
+        Intent.REINSTALL: frozenset(),
+        Intent.RESEED: frozenset(),
+        Intent.RESCUE: frozenset({S.RESCUE}),
         Intent.POWER: frozenset(),
         Intent.RELEASE: frozenset({S.RELEASING, S.CLEANING, S.AVAILABLE}),
         Intent.QUARANTINE: frozenset({S.QUARANTINED}),
@@ -125,6 +138,8 @@ SATISFIED: Mapping[Intent, frozenset[State]] = MappingProxyType(
 """Where an intent asks for nothing more: the answer is a no-op, not an error."""
 
 _WIPED_BY = (Intent.INSPECT, Intent.REBASELINE, Intent.CLEAN, Intent.RELEASE)
+CHANGES = (Intent.REINSTALL, Intent.RESEED, Intent.RESCUE)
+"""What boots our agent on a machine that a tenant has; a failure never ends the tenancy."""
 
 FOLLOWS: Mapping[tuple[Intent, Ending], Intent] = MappingProxyType(
     {
@@ -141,6 +156,12 @@ FOLLOWS: Mapping[tuple[Intent, Ending], Intent] = MappingProxyType(
             (intent, ending): Intent.QUARANTINE
             for intent in _WIPED_BY
             for ending in (E.OURS, E.INPUT)
+        },
+        # off and cut off, and the tenant keeps it: a list of the power verbs' kind
+        **{
+            (intent, ending): Intent.POWER
+            for intent in CHANGES
+            for ending in (E.OURS, E.MACHINE, E.PERSON)
         },
     }
 )

@@ -13,7 +13,7 @@ MEANING = {
     State.DEPLOYING: "An image is being installed.",
     State.ACTIVE: "A tenant has it.",
     State.RELEASING: "Given back: off, wiped, proven.",
-    State.RESCUE: "A rescue system runs for its tenant (not in this release).",
+    State.RESCUE: "A rescue system runs for its tenant, who has it as in ACTIVE.",
     State.QUARANTINED: "Off, cut off, dirty, with a reason; a person must look. At rest.",
     State.RETIRED: "Out of service. At rest.",
 }

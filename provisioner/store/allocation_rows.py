@@ -47,6 +47,8 @@ def asked_of(request: InstanceRequest) -> dict[str, Any]:
     }
     if request.host is not None:
         asked["host"] = request.host
+    if request.hostname is not None:
+        asked["hostname"] = request.hostname
     if request.owner:
         asked |= {"owner": request.owner, "size": request.size}
     return asked | ({"networks": request.networks} if request.networks else {})

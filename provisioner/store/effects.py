@@ -1,6 +1,6 @@
 """Port `Effects`: what steps did, fenced in the transaction that notes their beginning."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -36,7 +36,13 @@ class SqlEffects:
         self._transactions = transactions
 
     def begin(
-        self, operation: OperationId, step: str, *, now: WallSeconds, dirties: bool = False
+        self,
+        operation: OperationId,
+        step: str,
+        *,
+        now: WallSeconds,
+        dirties: bool = False,
+        marks: Sequence[str] = (),
     ) -> Effect:
         """Note a beginning; with `dirties` the server is dirty from here on.
 
@@ -46,6 +52,7 @@ class SqlEffects:
             now: Deadlines of the step count from its first beginning.
             dirties: The step may power the server on for a tenant: the server becomes dirty
                 and the allocation "powered once", in this transaction.
+            marks: Fields of the allocation that are true from here on, likewise.
 
         Raises:
             ConflictError: SUPERSEDED, CANCELLED: a newer owner, or the operation is closed.
@@ -57,6 +64,9 @@ class SqlEffects:
                 return old
             if dirties:
                 _make_dirty(connection, server)
+                _mark(connection, server, ever_powered=True)
+            if marks:
+                _mark(connection, server, **dict.fromkeys(marks, True))
             here = sa.and_(EFFECT.c.operation == operation, EFFECT.c.step == step)
             if old is None:
                 first = {"operation": operation, "step": step, "epoch": epoch, "begun": now}
@@ -101,11 +111,11 @@ class SqlEffects:
 
 def _make_dirty(connection: sa.Connection, server: ServerName) -> None:
     connection.execute(sa.update(SERVER).where(SERVER.c.name == server).values(dirty=True))
-    connection.execute(
-        sa.update(ALLOCATION)
-        .where(rows.living(ALLOCATION.c.server == server))
-        .values(ever_powered=True)
-    )
+
+
+def _mark(connection: sa.Connection, server: ServerName, **columns: bool) -> None:
+    here = rows.living(ALLOCATION.c.server == server)
+    connection.execute(sa.update(ALLOCATION).where(here).values(**columns))
 
 
 def _effect(connection: sa.Connection, operation: OperationId, step: str) -> Effect | None:

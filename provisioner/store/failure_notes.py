@@ -5,19 +5,22 @@ import sqlalchemy as sa
 from provisioner.errors import ErrorCode
 from provisioner.ports.failure_notes import FailureNote
 from provisioner.servers.operation import Status
-from provisioner.servers.states import Intent
+from provisioner.servers.states import CHANGES, Intent
 from provisioner.store.tables.allocations import ALLOCATION, FAILURE_NOTE, TOMBSTONE
 from provisioner.store.tables.operations import OPERATION
 from provisioner.store.transactions import Transactions
 from provisioner.units import InstanceId, OperationId, SiteName, WallSeconds
 
-KINDS = (Intent.DEPLOY.value, Intent.POWER.value)
+KINDS = tuple(each.value for each in (Intent.DEPLOY, Intent.POWER, *CHANGES))
+CUT_OFF = "cut-off/%"
+"""Lists that clear up behind a failure: they explain none, and their end is no success."""
 _LATER, _HIS = OPERATION.alias("later"), ALLOCATION.alias("his")
 _AFTER = sa.and_(
     _HIS.c.id == _LATER.c.allocation,
     _HIS.c.site == ALLOCATION.c.site,
     _HIS.c.instance == ALLOCATION.c.instance,
     _LATER.c.kind.in_(KINDS),
+    _LATER.c.steps_name.not_like(CUT_OFF),
     _LATER.c.number > OPERATION.c.number,
 )
 _BURIED = sa.exists().where(
@@ -40,6 +43,7 @@ class SqlFailureNotes:
             .where(
                 ALLOCATION.c.site == site,
                 OPERATION.c.kind.in_(KINDS),
+                OPERATION.c.steps_name.not_like(CUT_OFF),
                 OPERATION.c.status == Status.FAILED.value,
                 OPERATION.c.ended_at > since,
                 ~noted,

@@ -152,6 +152,12 @@ def _servers() -> Guards:
         f"NEW.state = 'ACTIVE' AND OLD.state = 'ENROLLED' AND NOT {_OWNED}",
         "server: nobody adopts it",
     )
+    yield refuse(
+        "server_rescued_for_somebody",
+        "UPDATE OF state ON server",
+        f"NEW.state = 'RESCUE' AND OLD.state <> 'RESCUE' AND NOT {_OWNED}",
+        "server: a rescue system of nobody",
+    )
     yield also(
         "nic_follows_server",
         "UPDATE OF state ON server WHEN NEW.state <> OLD.state",
@@ -272,6 +278,20 @@ def _operations() -> Guards:
         "NEW.step = 'erase' AND (SELECT s.baseline FROM operation o JOIN server s"
         " ON s.name = o.server WHERE o.id = NEW.operation) IS NULL",
         "effect: nothing is erased that was never compared with a baseline",
+    )
+    its = "SELECT 1 FROM operation o JOIN allocation a ON a.id = o.allocation"
+    yield refuse(
+        "effect_starts_whole_disks",
+        "INSERT ON effect",
+        f"NEW.step = 'on' AND EXISTS ({its} WHERE o.id = NEW.operation AND a.needs_reinstall)",
+        "effect: its root disk may be half written",
+    )
+    yield refuse(
+        "effect_on_record_before_it_writes",
+        "INSERT ON effect",
+        f"NEW.step = 'write-image' AND EXISTS ({its} WHERE o.id = NEW.operation"
+        " AND o.kind = 'reinstall' AND NOT a.needs_reinstall)",
+        "effect: its root disk does not count as half written",
     )
     yield refuse(
         "effect_done_once",

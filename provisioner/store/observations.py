@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from provisioner.servers.allocation import Allocation, InstanceKey, Phase, Remembered
 from provisioner.servers.model import Power, PowerReading, State
 from provisioner.servers.operation import OperationRecord, Status
-from provisioner.servers.states import Intent
+from provisioner.servers.states import CHANGES, Intent
 from provisioner.store import moves, rows
 from provisioner.store.tables.allocations import ALLOCATION, TOMBSTONE
 from provisioner.store.tables.operations import OPERATION
@@ -17,6 +17,8 @@ from provisioner.store.transactions import Transactions
 from provisioner.units import MonotonicSeconds, ServerName, SiteName
 
 FAILED = (Status.FAILED.value, Status.CANCELLED.value)
+COMMANDS = [each.value for each in (Intent.POWER, *CHANGES)]
+"""While one goes on nobody says how the power is."""
 
 
 class SqlObservations:
@@ -89,7 +91,8 @@ def _remembered(
     quarantined = _servers(
         connection, SERVER.c.name, SERVER.c.state == State.QUARANTINED.value, servers
     )
-    command = (OPERATION.c.status == Status.OPEN.value) & (OPERATION.c.kind == Intent.POWER.value)
+    rescue = _servers(connection, SERVER.c.name, SERVER.c.state == State.RESCUE.value, servers)
+    command = (OPERATION.c.status == Status.OPEN.value) & OPERATION.c.kind.in_(COMMANDS)
     commanding = _servers(connection, OPERATION.c.server, command, servers)
     failed = _failed(connection, [each for each in found if each.phase is Phase.ENDED])
     return [
@@ -97,6 +100,7 @@ def _remembered(
             allocation=each,
             readings=tuple(readings[each.server]),
             quarantined=each.server in quarantined,
+            rescue=each.server in rescue and each.phase is Phase.ACTIVE,
             commanding=each.server in commanding,
             failed=each.key.instance in failed,
         )

@@ -5,11 +5,11 @@ import sqlalchemy as sa
 from provisioner.errors import ConflictError, ErrorCode
 from provisioner.ports.allocations import HandOver
 from provisioner.ports.operations import FollowUp
-from provisioner.servers.allocation import Phase
+from provisioner.servers.changes import is_asked_again, left_by, refuse_presuming
 from provisioner.servers.model import ServerRecord, State
 from provisioner.servers.operation import NewOperation, OperationRecord, Outcome, Status
 from provisioner.servers.quarantine_reason import said_anew, with_doubt, without_doubt
-from provisioner.servers.states import FOLLOWS, Ending, Intent, next_move
+from provisioner.servers.states import CHANGES, FOLLOWS, Ending, Intent, next_move
 from provisioner.store import moves, rows
 from provisioner.store.codec import plain
 from provisioner.store.moves import MOVE_OF, Follow
@@ -25,14 +25,16 @@ OPENED_HERE = frozenset(
         Intent.REBASELINE,
         Intent.CLEAN,
         Intent.POWER,
+        *CHANGES,
         Intent.RELEASE,
         Intent.QUARANTINE,
         Intent.RETIRE,
     }
 )
 """The other kinds begin or end an allocation, or have no operation."""
-WITH_OWNER = frozenset({Intent.POWER, Intent.QUARANTINE})
+WITH_OWNER = frozenset({Intent.POWER, Intent.QUARANTINE, *CHANGES})
 """Kinds that may be opened while an allocation of the server lives."""
+IN_USE = frozenset({State.ACTIVE, State.RESCUE})
 
 
 class SqlOperations:
@@ -72,7 +74,7 @@ class SqlOperations:
 
         Where the server already is in the running state of this kind, the open operation of
         the same kind is answered, or a new one opened if it was lost. The same command of a
-        tenant's power that runs already is answered too: who asks twice gets it once.
+        tenant that runs already is answered too: who asks twice gets it once.
 
         Args:
             server: Whose.
@@ -84,7 +86,7 @@ class SqlOperations:
         Raises:
             ConflictError: STATE_CONFLICT: no such move, nothing to do, or still allocated.
                 INSTANCE_ENDED: it is not the server's allocation any more.
-                INSTANCE_BUSY: it was to be alone and is not.
+                INSTANCE_BUSY: it was to be alone and is not; or presumes what is not so.
             ValueError: A kind that is not opened here.
         """
         if operation.kind not in OPENED_HERE:
@@ -100,11 +102,11 @@ class SqlOperations:
                     f"{server} is allocated to instance {allocation.key.instance}",
                 )
             running = rows.open_operation(connection, server)
-            if running is not None and _is_asked_again(running, operation):
-                return running
-            if running is not None and alone:
-                text = f"another operation goes on: {running.id}"
-                raise ConflictError(ErrorCode.INSTANCE_BUSY, text)
+            if running is not None:
+                if is_asked_again(running, operation, plain(operation.parameters)):
+                    return running
+                _refuse_beside(running, alone=alone)
+            refuse_presuming(operation, allocation)
             move = next_move(record.state, operation.kind)
             if move is not None:
                 reason = str(operation.parameters.get("reason", ""))
@@ -231,13 +233,10 @@ class SqlOperations:
         )
 
 
-def _is_asked_again(running: OperationRecord, new: NewOperation) -> bool:
-    """Start, stop or reboot, into the same networks."""
-    return (
-        new.kind is Intent.POWER
-        and running.steps_name == new.steps_name
-        and running.parameters == plain(new.parameters)
-    )
+def _refuse_beside(running: OperationRecord, *, alone: bool) -> None:
+    if alone:
+        text = f"another operation goes on: {running.id}"
+        raise ConflictError(ErrorCode.INSTANCE_BUSY, text)
 
 
 def _say_anew(connection: sa.Connection, record: ServerRecord, operation: NewOperation) -> None:
@@ -272,11 +271,8 @@ def _move(
         code = outcome.code or outcome.ending
         reason = without_doubt(why) if done else with_doubt(why, code, outcome.brief)
     # whatever the steps said: a server that a tenant runs on is dirty
-    columns = {"dirty": True} if end is State.ACTIVE else {}
+    columns = {"dirty": True} if end in IN_USE else {}
     moves.move_server(connection, record.server, end, reason=reason, **columns)
-    if record.kind is Intent.DEPLOY and done:
-        connection.execute(
-            sa.update(ALLOCATION)
-            .where(rows.living(ALLOCATION.c.id == record.allocation))
-            .values(phase=Phase.ACTIVE.value, ever_powered=True)
-        )
+    if left := left_by(record, outcome.ending):
+        here = rows.living(ALLOCATION.c.id == record.allocation)
+        connection.execute(sa.update(ALLOCATION).where(here).values(**plain(left)))

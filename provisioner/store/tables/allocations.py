@@ -1,7 +1,7 @@
 """What an instance has, what was told of its failure, and which are gone for ever."""
 
 import sqlalchemy as sa
-from sqlalchemy import CheckConstraint, Column, Float, ForeignKey, Index, Integer, Text
+from sqlalchemy import Boolean, CheckConstraint, Column, Float, ForeignKey, Index, Integer, Text
 
 from provisioner.servers.allocation import Phase
 from provisioner.store.tables.columns import JSON, META, flag, one_of, text
@@ -36,6 +36,9 @@ ALLOCATION = sa.Table(
     Column("size", Text, nullable=False, server_default=""),
     flag("off_confirmed"),
     flag("needs_reseed"),
+    Column("needs_reinstall", Boolean, nullable=False, server_default="0"),
+    Column("off_first", Boolean, nullable=False, server_default="0"),
+    Column("hostname", Text, nullable=False, server_default=""),
     text("truth"),
     Column("protection", Text, nullable=False, server_default="not asked"),
     one_of("phase", Phase),

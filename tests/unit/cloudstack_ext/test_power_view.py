@@ -19,6 +19,7 @@ FLAGS = (
     "quarantined",
     "held",
     "failed",
+    "rescue",
 )
 EVERY = [
     InstanceView(phase=phase, wanted=wanted, **dict(zip(FLAGS, flags, strict=True)))
@@ -30,6 +31,7 @@ ACTIVE_ON = InstanceView(
     phase=Phase.ACTIVE, known_to_caller=True, wanted=Power.ON, on_confirmed=True, fresh=True
 )
 ACTIVE_OFF = replace(ACTIVE_ON, wanted=Power.OFF, on_confirmed=False, off_confirmed=True)
+RESCUE = replace(ACTIVE_ON, rescue=True)
 DEPLOYING = InstanceView(phase=Phase.DEPLOYING, wanted=Power.ON, on_confirmed=True, fresh=True)
 ENDED = InstanceView(phase=Phase.ENDED, known_to_caller=True, off_confirmed=True)
 
@@ -50,6 +52,12 @@ ENDED = InstanceView(phase=Phase.ENDED, known_to_caller=True, off_confirmed=True
         (replace(ACTIVE_ON, commanding=True), UNKNOWN),
         (replace(ACTIVE_ON, quarantined=True), UNKNOWN),
         (replace(ACTIVE_ON, held=True), UNKNOWN),
+        (RESCUE, ON),
+        (replace(RESCUE, fresh=False, on_confirmed=False), ON),
+        (replace(RESCUE, commanding=True), UNKNOWN),
+        (replace(RESCUE, quarantined=True), UNKNOWN),
+        (replace(RESCUE, on_confirmed=False, off_confirmed=True), OFF),
+        (replace(RESCUE, fresh=False, off_confirmed=True), ON),
         (ACTIVE_OFF, OFF),
         (replace(ACTIVE_OFF, off_confirmed=False), UNKNOWN),
         (replace(ACTIVE_OFF, off_confirmed=False, on_confirmed=True), UNKNOWN),
@@ -93,12 +101,17 @@ def test_a_held_service_says_nothing():
 
 def test_a_living_allocation_in_quarantine_or_unread_is_unknown():
     unsure = [view for view in EVERY if view.phase is Phase.ACTIVE]
-    unsure = [view for view in unsure if view.quarantined or view.commanding or not view.fresh]
+    unsure = [
+        view
+        for view in unsure
+        if view.quarantined or view.commanding or not (view.fresh or view.rescue)
+    ]
     assert {power_state(view) for view in unsure} == {UNKNOWN}
 
 
 def test_cloudstack_has_what_it_was_told_is_on():
     told = [v for v in EVERY if v.phase is Phase.ACTIVE and (v.fresh or not v.on_confirmed)]
+    told = [v for v in told if not (v.rescue and v.known_to_caller)]  # those it has anyway
     assert all((power_state(view) is ON) == view.says_on() for view in told)
 
 

@@ -20,8 +20,8 @@ RELEASED = {
         "controller-media-anew inventory-anew withdraw agent-ends agent-off port-at-rest "
         "blank-or-told"
     ),
-    "clean/1": (
-        "off-for-good rest port-to-provisioning network-first on-to-network agent-called-in "
+    "clean/2": (
+        "off-for-good turn rest port-to-provisioning network-first on-to-network agent-called-in "
         "blank-or-told same-machine controller-media mark erase verify sign withdraw agent-ends "
         "agent-off port-at-rest"
     ),
@@ -30,7 +30,32 @@ RELEASED = {
         "same-machine write-image write-seed boot-order withdraw agent-ends agent-off "
         "port-to-tenant disk-first first-on alive"
     ),
+    "reinstall/1": (
+        "input off-gracefully port-to-provisioning network-first on-to-network-for-tenant "
+        "agent-called-in same-machine write-image write-seed boot-order withdraw agent-ends "
+        "agent-off port-to-tenant disk-first first-on alive"
+    ),
+    "reinstall-stopped/1": (
+        "input off-gracefully port-to-provisioning network-first on-to-network-for-tenant "
+        "agent-called-in same-machine write-image write-seed boot-order withdraw agent-ends "
+        "agent-off port-at-rest"
+    ),
+    "reseed/1": (
+        "reseed-input off-gracefully port-to-provisioning network-first on-to-network-for-tenant "
+        "agent-called-in same-machine root-disk write-seed withdraw agent-ends agent-off "
+        "port-to-tenant disk-first first-on alive"
+    ),
+    "reseed-stopped/1": (
+        "reseed-input off-gracefully port-to-provisioning network-first on-to-network-for-tenant "
+        "agent-called-in same-machine root-disk write-seed withdraw agent-ends agent-off "
+        "port-at-rest"
+    ),
+    "rescue/1": (
+        "rescue-input off-gracefully port-to-provisioning network-first on-to-network-for-tenant "
+        "agent-called-in same-machine rescue withdraw boot-closed port-to-tenant"
+    ),
     "start/1": "port-to-tenant disk-first on",
+    "start-from-off/1": "off-gracefully port-to-tenant disk-first on",
     "stop/1": "off-gracefully port-at-rest",
     "reboot/1": "port-to-tenant off-gracefully disk-first on",
     "release/2": (
@@ -39,11 +64,17 @@ RELEASED = {
         "verify sign withdraw agent-ends agent-off port-at-rest"
     ),
     "quarantine/1": "off-or-unknown port-to-nowhere withdraw off-confirmed",
+    "cut-off/1": "off-or-unknown port-to-nowhere withdraw off-confirmed",
     "retire/1": "port-at-rest",
 }
 
 
 FORMER = {
+    "clean/1": (
+        "off-for-good rest port-to-provisioning network-first on-to-network agent-called-in "
+        "blank-or-told same-machine controller-media mark erase verify sign withdraw agent-ends "
+        "agent-off port-at-rest"
+    ),
     "release/1": (
         "fence off-for-good port-to-quarantine secrets rest port-to-provisioning network-first "
         "on-to-network agent-called-in same-machine controller-media mark erase verify sign "
@@ -75,18 +106,21 @@ def test_every_kind_that_has_an_operation_has_a_list():
     }
 
 
+OFFS = ("off", "off-for-good", "off-gracefully")
+
+
 @pytest.mark.parametrize("steps", LISTS, ids=lambda each: each.name)
 def test_what_boots_the_network_or_changes_disks_begins_with_an_off_of_its_own(steps):
     names = steps.names()
     if "network-first" in names:
-        offs = [names.index(each) for each in ("off", "off-for-good") if each in names]
+        offs = [names.index(each) for each in OFFS if each in names]
         assert min(offs) < names.index("port-to-provisioning") < names.index("network-first")
 
 
 @pytest.mark.parametrize("steps", LISTS, ids=lambda each: each.name)
 def test_the_machine_is_compared_before_the_first_destructive_order(steps):
     names = steps.names()
-    for destructive in ("write-image", "write-seed", "boot-order", "erase"):
+    for destructive in ("write-image", "write-seed", "boot-order", "erase", "rescue"):
         if destructive in names:
             assert names.index("same-machine") < names.index(destructive)
 
@@ -103,6 +137,22 @@ def test_only_a_tenants_power_on_makes_dirty():
         "first-on",
         "on",
     }
+
+
+def test_what_may_be_left_half_done_stands_on_record_before_it_begins():
+    assert {name: step.marks for name, step in STEPS.items() if step.marks} == {
+        "on-to-network-for-tenant": ("off_first",),
+        "write-image": ("needs_reinstall",),
+        "write-seed": ("needs_reseed",),
+    }
+
+
+@pytest.mark.parametrize("steps", LISTS, ids=lambda each: each.name)
+def test_no_token_lives_on_when_a_port_leads_to_a_tenant(steps):
+    names = steps.names()
+    if "network-first" in names and "port-to-tenant" in names:
+        closing = [names.index(each) for each in ("agent-off", "boot-closed") if each in names]
+        assert min(closing) < names.index("port-to-tenant")
 
 
 def test_the_agent_has_its_own_time_to_call_in_and_no_more():

@@ -8,11 +8,18 @@ from provisioner.errors import InputError, RackwrightError
 from provisioner.operations.desk import PlannedCall
 from provisioner.operations.inspect import INSPECT, VERIFY
 from provisioner.operations.lists import BY_NAME, LISTS
-from provisioner.operations.power import REBOOT, START, STOP
-from provisioner.operations.quarantine import QUARANTINE, RETIRE
+from provisioner.operations.power import REBOOT, START, START_FROM_OFF, STOP
+from provisioner.operations.quarantine import CUT_OFF, QUARANTINE, RETIRE
 from provisioner.operations.rebaseline import REBASELINE
 from provisioner.operations.rehearsal import CallsNoted, Rehearsal
+from provisioner.operations.reinstall import (
+    REINSTALL,
+    REINSTALL_STOPPED,
+    RESEED,
+    RESEED_STOPPED,
+)
 from provisioner.operations.release import CLEAN
+from provisioner.operations.rescue import RESCUE
 from provisioner.operations.steps import new_operation
 from provisioner.servers.model import ControllerDriver, ControllerProtocol, Power
 from provisioner.testing import store
@@ -111,7 +118,14 @@ INSTANCES = {
     "deploy/1": (lambda world: world.ask_for_deployment(), "world"),
     "release/2": (lambda world: world.ask_for_release(), "active"),
     "start/1": (lambda world: command(world, START, 101), "stopped"),
+    "start-from-off/1": (lambda world: command(world, START_FROM_OFF, 101), "active"),
     "stop/1": (lambda world: command(world, STOP), "active"),
+    "cut-off/1": (lambda world: command(world, CUT_OFF), "active"),
+    "reinstall/1": (lambda world: change(world, REINSTALL), "active"),
+    "reinstall-stopped/1": (lambda world: change(world, REINSTALL_STOPPED), "active"),
+    "reseed/1": (lambda world: change(world, RESEED), "active"),
+    "reseed-stopped/1": (lambda world: change(world, RESEED_STOPPED), "active"),
+    "rescue/1": (lambda world: change(world, RESCUE), "active"),
     "reboot/1": (lambda world: command(world, REBOOT, 101), "active"),
 }
 
@@ -121,6 +135,22 @@ def command(world, steps, *vlans):
     operation = replace(new_operation(steps, "lab"), parameters={"vlans": vlans})
     of = world.allocation().id
     return world.database.operations.open("s1", operation, now=world.clock.wall(), of=of).id
+
+
+def change(world, steps):
+    """As an action of its tenant writes it."""
+    operation = new_operation(steps, "lab")
+    digest = world.database.seeds.put_seed(operation.id, b"seed")
+    parameters = {
+        "image": "tiny",
+        "vlans": [101],
+        "seed_sha256": digest,
+        "seed_bytes": 4,
+        "hostname": "trainer",
+        "keys": ["ssh-ed25519 AAAA"],
+    }
+    new, of = replace(operation, parameters=parameters), world.allocation().id
+    return world.database.operations.open("s1", new, now=world.clock.wall(), of=of).id
 
 
 def test_every_list_has_its_comparison():
@@ -166,7 +196,14 @@ TOUCHING = {
     "deploy/1": {"off", "port-to-provisioning", "network-first", "port-to-tenant", "first-on"},
     "release/2": {"fence", "off-for-good", "port-to-quarantine", "rest", "port-at-rest"},
     "start/1": {"port-to-tenant", "disk-first", "on"},
+    "start-from-off/1": {"off-gracefully", "port-to-tenant", "disk-first", "on"},
     "stop/1": {"off-gracefully", "port-at-rest"},
+    "cut-off/1": {"off-or-unknown", "port-to-nowhere", "withdraw"},
+    "reinstall/1": {"off-gracefully", "port-to-provisioning", "port-to-tenant", "first-on"},
+    "reinstall-stopped/1": {"off-gracefully", "port-to-provisioning", "port-at-rest"},
+    "reseed/1": {"off-gracefully", "port-to-provisioning", "port-to-tenant", "first-on"},
+    "reseed-stopped/1": {"off-gracefully", "port-to-provisioning", "port-at-rest"},
+    "rescue/1": {"off-gracefully", "port-to-provisioning", "network-first", "port-to-tenant"},
     "reboot/1": {"port-to-tenant", "off-gracefully", "disk-first", "on"},
 }
 

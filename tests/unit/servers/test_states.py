@@ -4,7 +4,7 @@ import pytest
 
 from provisioner.errors import ConflictError
 from provisioner.servers.model import State
-from provisioner.servers.states import FOLLOWS, MOVES, SATISFIED, Ending, Intent, next_move
+from provisioner.servers.states import CHANGES, FOLLOWS, MOVES, SATISFIED, Ending, Intent, next_move
 
 WIPED = (Intent.INSPECT, Intent.REBASELINE, Intent.CLEAN, Intent.DEPLOY, Intent.RELEASE)
 RUNNING = {State.VERIFYING, State.INSPECTING, State.CLEANING, State.DEPLOYING, State.RELEASING}
@@ -66,3 +66,26 @@ def test_what_follows_can_run_where_the_ending_leads(key, follower):
         if wanted is intent:
             end = move.ends[ending]
             assert (end, follower) in MOVES or end in SATISFIED[follower]
+
+
+@pytest.mark.parametrize("intent", CHANGES)
+@pytest.mark.parametrize("ending", Ending)
+def test_what_a_tenant_asks_for_its_machine_never_takes_it_away(intent, ending):
+    ends = {move.ends[ending] for (_, wanted), move in MOVES.items() if wanted is intent}
+    assert ends <= {State.ACTIVE, State.RESCUE}
+    assert (ends == {State.RESCUE}) == ((intent, ending) == (Intent.RESCUE, Ending.DONE))
+
+
+@pytest.mark.parametrize("intent", CHANGES)
+def test_a_failed_one_is_followed_by_off_and_cut_off_and_a_refused_one_by_nothing(intent):
+    followed = {ending: FOLLOWS.get((intent, ending)) for ending in Ending}
+    assert followed == dict.fromkeys(Ending, Intent.POWER) | {Ending.DONE: None, Ending.INPUT: None}
+
+
+def test_a_rescue_is_left_by_power_release_or_quarantine_alone():
+    assert {intent for state, intent in MOVES if state is State.RESCUE} == {
+        Intent.POWER,
+        Intent.RELEASE,
+        Intent.QUARANTINE,
+    }
+    assert next_move(State.RESCUE, Intent.RESCUE) is None

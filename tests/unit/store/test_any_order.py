@@ -15,7 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 from provisioner.errors import ErrorCode, RackwrightError
 from provisioner.servers.model import State
 from provisioner.servers.operation import Outcome
-from provisioner.servers.states import Ending, Intent
+from provisioner.servers.states import CHANGES, Ending, Intent
 from provisioner.testing import store
 from provisioner.testing.clock import FakeClock
 from provisioner.units import ServerName, WallSeconds
@@ -23,6 +23,7 @@ from tests.unit.store.fast import fast
 
 INSTANCES = [f"{n}1111111-1111-1111-1111-111111111111" for n in range(3)]
 SERVERS = [ServerName("s1"), ServerName("s2")]
+OPENED = [Intent.QUARANTINE, Intent.CLEAN, Intent.POWER, *CHANGES]
 instances, servers = st.sampled_from(INSTANCES), st.sampled_from(SERVERS)
 
 
@@ -114,10 +115,10 @@ class AnyOrder(RuleBasedStateMachine):
         outcome = Outcome(ending=ending)
         refused = why_refused(lambda: store.close(self.database, server, outcome, now=self.now()))
         assert refused in {None, "IntegrityError"}
-        if self.database.servers.server(server).state is State.ACTIVE:
+        if self.database.servers.server(server).state in {State.ACTIVE, State.RESCUE}:
             self.powered_since_wipe.add(server)
 
-    @rule(server=servers, kind=st.sampled_from([Intent.QUARANTINE, Intent.CLEAN, Intent.POWER]))
+    @rule(server=servers, kind=st.sampled_from(OPENED))
     def open_something(self, server, kind):
         open_it = self.database.operations.open
         refused = why_refused(lambda: open_it(server, store.operation(kind), now=self.now()))
@@ -169,7 +170,7 @@ class AnyOrder(RuleBasedStateMachine):
         for name, state in self.rows("SELECT name, state FROM server"):
             if state in {"AVAILABLE", "RELEASING", "CLEANING"}:
                 assert name not in owned
-            if state in {"RESERVED", "DEPLOYING", "ACTIVE"}:
+            if state in {"RESERVED", "DEPLOYING", "ACTIVE", "RESCUE"}:
                 assert name in owned
 
     @invariant()

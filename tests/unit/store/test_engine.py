@@ -169,7 +169,10 @@ def test_a_database_of_the_first_revision_goes_on(database, folder, clock, sql):
     sql("DROP TRIGGER guard_server_rebaselines_until_named")
     for column in ("hidden_media", "rebaselines"):
         sql(f"ALTER TABLE server DROP COLUMN {column}")
-    for column in ("host", "owner", "size", "protection"):
+    for trigger in ("starts_whole_disks", "on_record_before_it_writes"):
+        sql(f"DROP TRIGGER guard_effect_{trigger}")
+    later = ("needs_reinstall", "off_first", "hostname")
+    for column in ("host", "owner", "size", "protection", *later):
         sql(f"ALTER TABLE allocation DROP COLUMN {column}")
     for table in ("registered", "site_key", "turn", "failure_note"):
         sql(f"DROP TABLE {table}")

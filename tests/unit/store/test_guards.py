@@ -405,3 +405,38 @@ def test_a_guard_that_was_taken_away_stands_again_at_the_next_start(sql, databas
 def test_the_guard_of_moves_is_the_table_of_moves(database):
     assert len(guards.allowed_moves()) > 20
     assert Outcome(ending=Ending.DONE) == store.DONE
+
+
+# --- what a reinstall, reseed or rescue leaves behind ---------------------------------------
+def begun(operation, step, epoch):
+    return (
+        "INSERT INTO effect (operation, step, epoch, begun, result, beginnings)"
+        f" VALUES ('{operation}', '{step}', {epoch}, 10, '{{}}', 1)"
+    )
+
+
+def opened(database, kind, *steps):
+    new = store.operation(kind, steps=steps)
+    database.operations.open(S1, new, now=NOW)
+    return new.id, database.servers.server(S1).epoch
+
+
+def test_a_root_disk_that_may_be_half_written_is_not_started(sql, database, active):
+    operation, epoch = opened(database, Intent.POWER, "off-gracefully", "on")
+    sql("UPDATE allocation SET needs_reinstall = 1")
+    assert "half written" in sql.refused(begun(operation, "on", epoch))
+    sql("UPDATE allocation SET needs_reinstall = 0")
+    sql(begun(operation, "on", epoch))
+
+
+def test_nothing_is_written_that_does_not_count_as_half_written_first(sql, database, active):
+    operation, epoch = opened(database, Intent.REINSTALL, "write-image")
+    assert "half written" in sql.refused(begun(operation, "write-image", epoch))
+    database.effects.begin(operation, "write-image", now=NOW, marks=("needs_reinstall",))
+
+
+def test_a_rescue_system_is_somebody_s(sql, database, active):
+    sql("UPDATE server SET state = 'RESCUE' WHERE name = 's1'")
+    sql("UPDATE server SET state = 'ACTIVE' WHERE name = 's1'")
+    sql("UPDATE allocation SET ended_at = 20, phase = 'ended'")
+    assert "of nobody" in sql.refused("UPDATE server SET state = 'RESCUE' WHERE name = 's1'")

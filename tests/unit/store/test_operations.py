@@ -10,7 +10,7 @@ from provisioner.errors import ConflictError, ErrorCode
 from provisioner.servers.allocation import Phase
 from provisioner.servers.model import State
 from provisioner.servers.operation import NewOperation, Outcome, Status
-from provisioner.servers.states import FOLLOWS, MOVES, SATISFIED, Ending, Intent
+from provisioner.servers.states import CHANGES, FOLLOWS, MOVES, SATISFIED, Ending, Intent
 from provisioner.store.moves import MOVE_OF
 from provisioner.store.operations import OPENED_HERE
 from provisioner.testing import store
@@ -47,9 +47,12 @@ def bring_to(database, state):
         store.close(database, S1)
     if state is State.RESERVED:
         database.allocations.reserve(REQUEST, until=NOW, now=NOW)
-    if state in {State.DEPLOYING, State.ACTIVE, State.RELEASING}:
+    if state in {State.DEPLOYING, State.ACTIVE, State.RESCUE, State.RELEASING}:
         deploy(database)
-    if state in {State.ACTIVE, State.RELEASING}:
+    if state in {State.ACTIVE, State.RESCUE, State.RELEASING}:
+        store.close(database, S1)
+    if state is State.RESCUE:
+        database.operations.open(S1, store.operation(Intent.RESCUE), now=NOW)
         store.close(database, S1)
     if state is State.RELEASING:
         release(database)
@@ -65,7 +68,7 @@ def bring_up_to(database, state):
     return name
 
 
-REACHABLE = [state for state in State if state is not State.RESCUE]
+REACHABLE = list(State)
 
 
 @pytest.mark.parametrize("state", REACHABLE)
@@ -75,10 +78,10 @@ def test_every_state_and_every_kind_is_a_move_a_no_op_or_a_conflict(database, st
             with pytest.raises(ValueError, match="not opened alone"):
                 database.operations.open(S1, store.operation(kind), now=NOW)
     name = bring_to(database, state)
-    owned = state in {State.RESERVED, State.DEPLOYING, State.ACTIVE}
+    owned = state in {State.RESERVED, State.DEPLOYING, State.ACTIVE, State.RESCUE}
     refused = 0
     for kind in sorted(OPENED_HERE - {Intent.QUARANTINE, Intent.RETIRE}):
-        needs_no_owner = kind is not Intent.POWER
+        needs_no_owner = kind not in {Intent.POWER, *CHANGES}
         move = MOVES.get((state, kind))
         satisfied = state in SATISFIED[kind] and state is MOVE_OF[kind].during
         if (owned and needs_no_owner) or not (move or satisfied):
@@ -91,7 +94,7 @@ def test_every_state_and_every_kind_is_a_move_a_no_op_or_a_conflict(database, st
 
 @pytest.mark.parametrize(
     ("state", "kind"),
-    [pair for pair in MOVES if pair[1] in OPENED_HERE and pair[0] is not State.RESCUE],
+    [pair for pair in MOVES if pair[1] in OPENED_HERE],
 )
 def test_every_move_opens_its_operation_in_its_running_state(database, handed_over, state, kind):
     name = bring_to(database, state)
@@ -376,3 +379,96 @@ def test_a_list_names_no_step_twice(database):
     twice = store.operation(Intent.VERIFY, steps=("off", "on", "off"))
     with pytest.raises(ValueError, match="twice"):
         database.operations.open(name, twice, now=NOW)
+
+
+# --- what a tenant asks for its machine -----------------------------------------------------
+def change(database, kind, *steps, of=None, **parameters):
+    new = replace(store.operation(kind, steps=steps or ("off",)), parameters=parameters)
+    return database.operations.open(S1, new, now=NOW, of=of, alone=True).id
+
+
+def failed(database, ending=Ending.MACHINE):
+    store.close(database, S1, Outcome(ending=ending, code=ErrorCode.DISK_FAILED, brief="x"))
+
+
+def mine(database):
+    return database.allocations.allocation(REQUEST.key)
+
+
+@pytest.mark.parametrize("kind", CHANGES)
+@pytest.mark.parametrize("ending", [Ending.OURS, Ending.MACHINE, Ending.PERSON])
+def test_a_failed_one_keeps_the_allocation_and_is_followed_by_a_cut_off(database, kind, ending):
+    bring_to(database, State.ACTIVE)
+    of = mine(database).id
+    operation = change(database, kind, of=of)
+    failed(database, ending)
+    assert database.servers.server(S1).state is State.ACTIVE
+    kept = mine(database)
+    assert (kept.id, kept.phase, kept.wanted) == (of, Phase.ACTIVE, "off")
+    follower = store.running(database, S1)
+    assert (follower.kind, follower.allocation) == (Intent.POWER, of)
+    assert database.operations.operation(operation).status is Status.FAILED
+    store.close(database, S1)
+    assert change(database, kind, of=of)
+
+
+def test_a_cancelled_one_is_cut_off_as_well(database):
+    bring_to(database, State.ACTIVE)
+    operation = change(database, Intent.RESCUE)
+    database.effects.begin(operation, "off", now=NOW)
+    database.operations.cancel(operation, "ann", store.follow, now=NOW)
+    assert store.running(database, S1).kind is Intent.POWER
+    assert (mine(database).phase, mine(database).wanted) == (Phase.ACTIVE, "off")
+
+
+def test_a_refused_one_changes_nothing(database):
+    bring_to(database, State.ACTIVE)
+    before = mine(database)
+    change(database, Intent.REINSTALL)
+    failed(database, Ending.INPUT)
+    assert replace(mine(database), operation=before.operation) == before
+    assert database.operations.operations(open_only=True, server=S1) == ()
+
+
+def test_a_second_one_attaches_and_another_one_is_busy(database):
+    bring_to(database, State.ACTIVE)
+    operation = change(database, Intent.REINSTALL, image="tiny", seed_sha256="a")
+    assert change(database, Intent.REINSTALL, image="tiny", seed_sha256="b") == operation
+    for kind, image in ((Intent.REINSTALL, "other"), (Intent.RESEED, None), (Intent.POWER, None)):
+        with pytest.raises(ConflictError, match=f"INSTANCE_BUSY: .*{operation}"):
+            change(database, kind, image=image)
+
+
+def test_a_rescue_of_what_is_rescued_is_nothing_to_do(database):
+    bring_to(database, State.RESCUE)
+    with pytest.raises(ConflictError, match="STATE_CONFLICT"):
+        change(database, Intent.RESCUE)
+    for kind in (Intent.REINSTALL, Intent.RESEED):
+        with pytest.raises(ConflictError, match="STATE_CONFLICT"):
+            change(database, kind)
+    assert database.servers.server(S1).dirty
+
+
+def test_a_mark_stands_with_the_beginning_of_its_step_and_goes_with_a_success(database):
+    bring_to(database, State.ACTIVE)
+    operation = change(database, Intent.REINSTALL, "boot", "write-image", image="other")
+    database.effects.begin(operation, "boot", now=NOW, marks=("off_first",))
+    database.effects.begin(operation, "write-image", now=NOW, marks=("needs_reinstall",))
+    assert (mine(database).off_first, mine(database).needs_reinstall) == (True, True)
+    failed(database)
+    store.close(database, S1)  # it was cut off
+    assert (mine(database).off_first, mine(database).needs_reinstall) == (False, True)
+    change(database, Intent.REINSTALL, image="other")
+    store.close(database, S1)
+    assert not mine(database).needs_reinstall
+    assert mine(database).image == "other"
+
+
+def test_a_command_chosen_for_another_moment_is_refused(database):
+    bring_to(database, State.ACTIVE)
+    operation = change(database, Intent.RESCUE)
+    database.effects.begin(operation, "on", now=NOW, marks=("off_first",))
+    start = store.operation(Intent.POWER, steps=("port-to-tenant", "on"))
+    with pytest.raises(ConflictError, match="INSTANCE_BUSY"):
+        database.operations.open(S1, start, now=NOW)
+    assert database.operations.operation(operation).status is Status.OPEN

@@ -72,6 +72,8 @@ SITUATIONS = [
     (RUNNING, "installed, wanted on"),
     (replace(RUNNING, wanted=Power.OFF), "installed, wanted off"),
     (replace(RUNNING, quarantined=True), "its machine is isolated"),
+    (replace(RUNNING, rescue=True), "a rescue system runs"),
+    (replace(RUNNING, needs_reinstall=True), "its root disk may be half written"),
     (InstanceView(phase=Phase.ENDED), "its machine was given back"),
     (InstanceView(phase=Phase.ENDED, failed=True), "its installation failed"),
 ]
@@ -170,7 +172,7 @@ UNSURE = replace(RUNNING, on_confirmed=False)
         (replace(OFF, wanted=Power.OFF), "ok", "off"),
         (replace(RUNNING, wanted=Power.OFF), "look", "on, although it was stopped"),
         (UNSURE, "unknown", "not confirmed"),
-        (replace(RUNNING, commanding=True), "unknown", "a start, stop or restart goes on"),
+        (replace(RUNNING, commanding=True), "unknown", "a command goes on"),
     ],
 )
 def test_power_is_compared_with_what_is_wanted(view, result, says):
