@@ -1,6 +1,6 @@
 import pytest
 
-from tests.unit.cli.test_cli import Rig
+from tests.unit.cli.rig import Rig
 
 
 @pytest.fixture

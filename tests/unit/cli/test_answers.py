@@ -7,7 +7,7 @@ import pytest
 from provisioner.ports.differences import Act, Finding, Report
 from provisioner.servers.operation import Status
 from provisioner.service.openapi import document
-from tests.unit.cli.test_cli import MANIFEST, chain_of, write_manifest
+from tests.unit.cli.rig import MANIFEST, chain_of, write_manifest
 from tests.unit.cli.tree import call, leaves
 
 GONE = Finding(

@@ -5,7 +5,7 @@ import pytest
 from provisioner.errors import ErrorCode
 from provisioner.ports.journal import AuditEntry
 from provisioner.units import WallSeconds
-from tests.unit.cli.test_cli import failed
+from tests.unit.cli.rig import failed
 
 NOON = 1_796_040_000.0
 """2026-11-30T12:00Z."""

@@ -5,7 +5,7 @@ import pytest
 
 from provisioner.cli.names import Identifier, Name
 from provisioner.errors import ErrorCode
-from tests.unit.cli.test_cli import failed
+from tests.unit.cli.rig import failed
 from tests.unit.cli.tree import call, leaves, places
 
 ODD = ("", "a/b", "..", "a b", "A", "x" * 300, "a\nb", "\x1b[31m", "\udcff", "-a", "ä", "a%")

@@ -4,7 +4,7 @@ import pytest
 
 from provisioner.errors import ErrorCode
 from provisioner.units import ServerName
-from tests.unit.cli.test_cli import failed
+from tests.unit.cli.rig import failed
 
 S1 = ServerName("bios1")
 

@@ -8,7 +8,7 @@ from provisioner.errors import ErrorCode
 from provisioner.servers.operation import Status
 from provisioner.servers.states import Intent
 from provisioner.units import OperationId
-from tests.unit.cli.test_cli import failed
+from tests.unit.cli.rig import failed
 
 SAID = "possibly still running: CONTROLLER_BUSY: its last call hangs"
 

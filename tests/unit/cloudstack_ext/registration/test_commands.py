@@ -15,7 +15,7 @@ from provisioner.cli.group import make_cli
 from provisioner.errors import ErrorCode
 from provisioner.servers.model import Pool
 from provisioner.units import ImageName, PoolName, ServerName
-from tests.unit.cli.test_cli import Rig, failed
+from tests.unit.cli.rig import Rig, failed
 from tests.unit.cloudstack_ext.registration.machines import Machines
 from tests.unit.cloudstack_ext.registration.rig import FILE, Zone, shape
 

@@ -10,7 +10,7 @@ from cloudstack_ext import contract
 from cloudstack_ext.registration.install import PROBE
 from provisioner.errors import ErrorCode
 from provisioner.units import SiteName
-from tests.unit.cli.test_cli import failed
+from tests.unit.cli.rig import failed
 from tests.unit.cloudstack_ext.registration.machines import LOST
 from tests.unit.cloudstack_ext.registration.rig import Zone
 from tests.unit.cloudstack_ext.registration.test_commands import Desk

@@ -8,7 +8,7 @@ from cloudstack_ext.api_server.model.accounts import Permission, Role, RoleType,
 from cloudstack_ext.cli.plan_view import SERVICE_RULES, service_rules
 from provisioner.errors import ErrorCode
 from provisioner.units import SiteName
-from tests.unit.cli.test_cli import failed
+from tests.unit.cli.rig import failed
 from tests.unit.cloudstack_ext.registration.rig import Zone
 from tests.unit.cloudstack_ext.registration.test_commands import Desk
 
