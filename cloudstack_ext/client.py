@@ -30,6 +30,8 @@ ANSWER_WITHIN_S: Final = 60
 JOB_WITHIN_S: Final = Seconds(120.0)
 JOBS_WITHIN_S: Final[Mapping[str, Seconds]] = {"prepareHostForMaintenance": Seconds(300.0)}
 """An empty host was in maintenance after 8 s; one with instances stops them all first."""
+LISTENED_S: Final = Seconds(10.0)
+"""For what a call costs beside its answers."""
 POLL_FIRST_S: Final = 0.5
 POLL_MOST_S: Final = 5.0
 PAGE_SIZES: Final = (500, 100, 20)
@@ -45,8 +47,15 @@ NOT_ALLOWED: Final = 432
 KEY_REFUSED: Final = 401
 BAD_PARAMETER: Final = 431
 PAGE_TOO_LARGE: Final = 433
+OVER_LIMIT: Final = 535
+LIMIT_REMEDY: Final = "; raise that limit (updateResourceLimit) or remove something, and ask again"
 FAILED: Final = 2
 PENDING: Final = 0
+
+
+def longest_of(command: str) -> Seconds:
+    """How long a call of this command may take until the client has given it up."""
+    return Seconds(ANSWER_WITHIN_S + JOBS_WITHIN_S.get(command, JOB_WITHIN_S) + LISTENED_S)
 
 
 @dataclass(eq=False)
@@ -282,7 +291,9 @@ def _result(command: str, state: Answer) -> Answer:
 
 
 def _refused(command: str, words: str, status: int) -> RefusalError:
-    return RefusalError(ErrorCode.CLOUDSTACK_REFUSED, f"{command}: {words}", status=status)
+    remedy = LIMIT_REMEDY if status == OVER_LIMIT else ""
+    text = f"{command}: {words}{remedy}"
+    return RefusalError(ErrorCode.CLOUDSTACK_REFUSED, text, status=status)
 
 
 def _words(text: object) -> str:

@@ -63,7 +63,7 @@ class State:
     annotations: dict[str, Annotation] = field(default_factory=dict)
     jobs: dict[str, Job] = field(default_factory=dict)
     keypairs: dict[str, str] = field(default_factory=dict)
-    limits: dict[str, int] = field(default_factory=lambda: {"cpu": 40, "gpu": 20})
+    limits: dict[str, int] = field(default_factory=lambda: {"cpu": 40, "gpu": 20, "template": 20})
     numbers: dict[str, int] = field(default_factory=dict)
     started: float = 0.0
     path_rounds: int = 0

@@ -121,7 +121,7 @@ def refuse_missing(needed: Sequence[str], allowed: frozenset[str]) -> None:
 
 
 async def read_places(
-    api: Api, wanted: Wanted, commands: frozenset[str]
+    api: Api, wanted: Wanted, account: str
 ) -> tuple[Places | None, tuple[str, ...]]:
     """Ids of zone, pod, systems and domains, or every reason why they are not known."""
     return find_places(
@@ -130,19 +130,29 @@ async def read_places(
         pods=await api.every("listPods", "pod"),
         systems=await api.every("listOsTypes", "ostype"),
         domains=await api.every("listDomains", "domain", {"listall": True}),
-        account=await read_account(api, commands),
+        account=account,
     )
 
 
-async def read_account(api: Api, commands: frozenset[str]) -> str:
-    """Of the key itself, as `Thing.owner` has it; "" where it is not to be told.
+async def read_own_account(api: Api) -> Answer | None:
+    """The row of the key's own account.
 
-    Without listall CloudStack lists the caller's own account alone. Where a release lists more,
-    it is asked whose the key is.
+    Without listall CloudStack lists that one alone; None where a release lists more.
     """
     rows = await api.every("listAccounts", "account")
-    if len(rows) == 1:
-        return account_of(rows[0], "name")
+    return rows[0] if len(rows) == 1 else None
+
+
+async def read_account(api: Api, own: Answer | None, commands: frozenset[str]) -> str:
+    """Of the key itself, as `Thing.owner` has it; "" where it is not to be told.
+
+    Args:
+        api: Is asked whose the key is, where its own account is not known.
+        own: As `read_own_account` found it.
+        commands: That the key may call.
+    """
+    if own is not None:
+        return account_of(own, "name")
     if "getUser" not in commands:
         return ""
     user = (await api.call("getUser", {"userapikey": api.key})).get("user", {})

@@ -7,11 +7,14 @@ from cloudstack_ext.registration.found import Found
 from cloudstack_ext.registration.model import LATER, Plan, Remembered
 from cloudstack_ext.registration.places import Places
 from cloudstack_ext.registration.plan import extension_and_cluster, make_plan
+from cloudstack_ext.registration.quotas import over_limits
 from cloudstack_ext.registration.reading import (
     Api,
     allowed_commands,
     confirm_absence,
+    read_account,
     read_found,
+    read_own_account,
     read_places,
     refuse_missing,
 )
@@ -58,7 +61,8 @@ async def survey(
         RackwrightError: As the client raises.
     """
     allowed = await allowed_commands(api)
-    places, problems = await read_places(api, wanted, allowed)
+    own = await read_own_account(api)
+    places, problems = await read_places(api, wanted, await read_account(api, own, allowed))
     if places is None:
         raise ConflictError(ErrorCode.REGISTRATION_REFUSED, "; ".join(problems))
     found = await read_found(api, allowed, places.zone, wanted.extension.name)
@@ -66,6 +70,8 @@ async def survey(
     extension, cluster = extension_and_cluster(memory, found, database=database)
     wished = wishes(wanted, places, extension=extension, cluster=cluster)
     plan = make_plan(wished, found, memory, database=database, account=places.account)
+    over = over_limits(plan, own)
+    plan = replace(plan, refusals=(*plan.refusals, *over))
     ids = Ids(
         database=database,
         zone=places.zone,

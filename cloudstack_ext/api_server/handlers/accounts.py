@@ -6,6 +6,7 @@ from types import MappingProxyType
 
 from cloudstack_ext.api_server import refusals
 from cloudstack_ext.api_server.call import Call, Handler
+from cloudstack_ext.api_server.limits import limit_of
 from cloudstack_ext.api_server.model.accounts import (
     ACCOUNT_TYPES,
     Account,
@@ -197,12 +198,25 @@ def _account(call: Call, account: Account) -> Wire:
         **_place_and_role(call, account),
         "domainpath": call.state.domains[account.domain].path,
         **{f"{each}limit": "Unlimited" for each in _COUNTED},
+        **_templates(call, account),
         "state": "enabled",
         "created": stamp(account.created),
         "user": [_user(call, each) for each in users],
         "isdefault": False,
         "groups": [],
         "apikeyaccess": "INHERIT",
+    }
+
+
+def _templates(call: Call, account: Account) -> Wire:
+    """How many it has, and how many more it may have."""
+    there = [each for each in call.state.templates.values() if not each.removed]
+    total = sum(each.account == account.id for each in there)
+    most = limit_of(call, account, "template")
+    return {
+        "templatelimit": "Unlimited" if most is None else str(most),
+        "templatetotal": total,
+        "templateavailable": "Unlimited" if most is None else str(max(0, most - total)),
     }
 
 

@@ -10,6 +10,7 @@ from cloudstack_ext.api_server.handlers.instance_view import KEYPAIRS, view
 from cloudstack_ext.api_server.handlers.instances import check_user_data, next_mac
 from cloudstack_ext.api_server.handlers.offerings import living_offerings
 from cloudstack_ext.api_server.handlers.templates import living_templates
+from cloudstack_ext.api_server.limits import refuse_over
 from cloudstack_ext.api_server.model.accounts import Account
 from cloudstack_ext.api_server.model.catalogue import Offering
 from cloudstack_ext.api_server.model.instances import Instance, Network, Nic
@@ -117,16 +118,8 @@ def _within_limits(call: Call, account: Account, offering: Offering) -> None:
         "cpu": sum(each.cpus for each in offerings),
         "gpu": sum(each.gpus or 0 for each in offerings),
     }
-    for resource, most in call.state.limits.items():
-        if used[resource] + wanted[resource] > most:
-            domain = call.state.domains[account.domain]
-            raise refusals.over_limit(
-                f"Maximum amount of resources of Type = '{resource}', tag = 'null' for Account"
-                f" Name = {account.name} in Domain Id = {domain.number} is exceeded: Account"
-                f" Resource Limit = {most}, Current Account Resource Amount = {used[resource]},"
-                " Current Account Resource Reservation = 0, Requested Resource Amount ="
-                f" {wanted[resource]}."
-            )
+    for resource, more in wanted.items():
+        refuse_over(call, account, resource, used=used[resource], wanted=more)
 
 
 def _nic(call: Call, network: Network, index: int) -> Nic:

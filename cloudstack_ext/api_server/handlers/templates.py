@@ -6,6 +6,7 @@ from types import MappingProxyType
 from cloudstack_ext.api_server import refusals
 from cloudstack_ext.api_server.call import Call, Handler, Work
 from cloudstack_ext.api_server.handlers.extensions import EXTERNAL
+from cloudstack_ext.api_server.limits import refuse_over
 from cloudstack_ext.api_server.model.catalogue import Template
 from cloudstack_ext.api_server.permissions import may_see
 from cloudstack_ext.api_server.state import new_id
@@ -61,12 +62,15 @@ def register(call: Call) -> Wire:
     os_type = call.found_if_given("ostypeid", call.state.os_types)
     if extension is None or zone is None or os_type is None:
         raise refusals.invalid("extensionid, zoneid and ostypeid must be given here")
+    account = call.state.accounts[call.caller.account]
+    owned = [each for each in living_templates(call).values() if each.account == account.id]
+    refuse_over(call, account, "template", used=len(owned), wanted=1)
     hvm = values.flag("requireshvm")
     template = Template(
         id=new_id(),
         name=values.needed("name"),
         display_text=values.text("displaytext") or values.needed("name"),
-        account=call.caller.account,
+        account=account.id,
         zone=zone.id,
         os_type=os_type.id,
         url=values.needed("url"),

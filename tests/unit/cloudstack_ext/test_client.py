@@ -18,7 +18,7 @@ from cloudstack_ext.api_key import ApiKey
 from cloudstack_ext.api_server.faults import Fault, FaultKind, When
 from cloudstack_ext.api_server.server import ApiServer
 from cloudstack_ext.api_server.settings import ServerSettings
-from cloudstack_ext.client import CloudStackClient, RefusalError
+from cloudstack_ext.client import LIMIT_REMEDY, OVER_LIMIT, CloudStackClient, RefusalError
 from provisioner.errors import ErrorCode, InputError, OperatorError, TransientError
 from provisioner.secret import Secret
 from provisioner.testing.clock import FakeClock
@@ -178,7 +178,8 @@ def test_a_refusal_is_one_line_with_its_code(status, text, kind, code):
     assert caught.value.code is code
     assert "\n" not in caught.value.brief
     if code is ErrorCode.CLOUDSTACK_REFUSED:
-        assert caught.value.brief == f"addHost: {text} of mine"
+        remedy = LIMIT_REMEDY if status == OVER_LIMIT else ""
+        assert caught.value.brief == f"addHost: {text} of mine{remedy}"
         assert caught.value.status == status
 
 

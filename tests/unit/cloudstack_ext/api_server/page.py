@@ -80,6 +80,9 @@ DIFFERENCES = {
     "hosts and templates are External, offerings have no vGPU profile": (
         "there are other hypervisors, GPU cards and devices"
     ),
+    "one template more than an account may have is refused with the words recorded of a GPU more": (
+        "made by the same code (read), not recorded"
+    ),
     "errors that nobody has recorded have words and numbers of our own": "its own",
 }
 COMPARED = "With the number of recorded answers that ours are compared with: "

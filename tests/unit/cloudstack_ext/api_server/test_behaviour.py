@@ -152,6 +152,28 @@ def test_offerings_and_templates_of_the_same_name_are_accepted(api, made):
     assert api.listTemplates(templatefilter="all", name=template["name"])["count"] == 2
 
 
+def test_a_template_more_than_an_account_may_have_is_refused_and_a_root_admins_has_no_limit(
+    server, api, made
+):
+    template = {"hypervisor": "External", "format": "External", "url": "http://none.invalid/"}
+    (os_type,) = {each["ostypeid"] for each in api.listTemplates(templatefilter="all")["template"]}
+    template |= {"ostypeid": os_type, "zoneid": made.zone, "extensionid": made.extension}
+    with server.state.lock:
+        server.state.limits["template"] = 1
+    alice = api_of(server, "alice")
+    alice.registerTemplate(name="first", **template)
+    (row,) = alice.listAccounts()["account"]
+    assert (row["templatelimit"], row["templatetotal"], row["templateavailable"]) == ("1", 1, "0")
+    with pytest.raises(CloudStackApiException) as caught:
+        alice.registerTemplate(name="second", **template)
+    assert caught.value.error["errorcode"] == 535
+    assert "Type = 'template', tag = 'null' for Account Name = alice" in str(caught.value)
+    for name in ("second", "third"):
+        api.registerTemplate(name=name, **template)
+    (own,) = api.listAccounts()["account"]
+    assert own["templateavailable"] == "Unlimited"
+
+
 def test_names_of_extension_cluster_and_action_are_unique(api, made):
     pod = api.listPods()["pod"][0]["id"]
     cluster = {

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from cloudstack_ext.registration.reading import read_account
+from cloudstack_ext.registration.reading import read_account, read_own_account
 
 ADMIN = {"id": "1", "name": "admin", "domainid": "root"}
 OTHER = {"id": "2", "name": "alice", "domainid": "acme"}
@@ -40,6 +40,10 @@ class Answers:
 )
 def test_the_keys_own_account_is_known_or_not_guessed(accounts, user, commands, account):
     api = Answers(accounts, user)
-    assert asyncio.run(read_account(api, frozenset(commands))) == account
+
+    async def read():
+        return await read_account(api, await read_own_account(api), frozenset(commands))
+
+    assert asyncio.run(read()) == account
     wanted = [("getUser", {"userapikey": "the-key"})]
     assert api.asked == (wanted if len(accounts) != 1 and "getUser" in commands else [])
