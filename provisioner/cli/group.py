@@ -13,6 +13,7 @@ from click.shell_completion import get_completion_class
 from provisioner.cli.audit import audit
 from provisioner.cli.callbacks import Callbacks
 from provisioner.cli.evidence import evidence
+from provisioner.cli.hosts import host
 from provisioner.cli.images import image
 from provisioner.cli.lab import lab
 from provisioner.cli.operations import operation
@@ -118,6 +119,7 @@ def make_cli(
         serve,
         config,
         server,
+        host,
         pool,
         image,
         ramdisk,

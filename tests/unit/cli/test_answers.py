@@ -9,6 +9,7 @@ from provisioner.servers.operation import Status
 from provisioner.service.openapi import document
 from tests.unit.cli.rig import MANIFEST, chain_of, write_manifest
 from tests.unit.cli.tree import call, leaves
+from tests.unit.hosts.built import good_host
 
 GONE = Finding(
     kind="claimed-unknown-to-cloudstack",
@@ -21,7 +22,7 @@ GONE = Finding(
     remedy="apply it",
     act=Act.RELEASE,
 )
-NO_ANSWER = {("serve",), ("completion",), ("lab", "payload")}
+NO_ANSWER = {("serve",), ("completion",), ("lab", "payload"), ("host", "bundle-command")}
 """The service itself, and those whose only output is for a program already."""
 ELSEWHERE = {
     *(("ramdisk", "build"), ("ramdisk", "update"), ("evidence", "verify-chain")),
@@ -62,6 +63,9 @@ def words_of(rig, identifier, words, command):
         given[-1] = "a"
     if words in {("image", "show"), ("image", "remove")}:
         given[-1] = "tiny"
+    if "--bundle=x" in given:
+        (rig.folder / "h.tar").write_bytes(good_host().packed())
+        given[given.index("--bundle=x")] = f"--bundle={rig.folder / 'h.tar'}"
     given += behind.get(words, [])
     at = len(words)
     return [*given[:at], "--output", "json", *given[at:]]
@@ -113,6 +117,7 @@ LOOKS = {
     ),
     *(("server", "calls"), ("operation", "follow"), ("audit", "list"), ("config", "check")),
     ("reconcile", "list"),
+    *(("host", word) for word in ("bundle-command", "inspect", "topology", "findings")),
     *(("evidence", word) for word in ("show", "export", "verify", "verify-chain")),
     *(("lab", "status"), ("lab", "payload"), ("lab", "cloudstack", "status"), ("completion",)),
 }
