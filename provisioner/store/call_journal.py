@@ -6,10 +6,10 @@ from provisioner.ports.clock import Clock
 from provisioner.ports.journal import Call
 from provisioner.servers.operation import Status
 from provisioner.store.codec import fill
-from provisioner.store.guards import YOUNG_FROM
 from provisioner.store.tables.operations import OPERATION
 from provisioner.store.tables.records import CALL
 from provisioner.store.transactions import Transactions
+from provisioner.store.triggers.once import YOUNG_FROM
 from provisioner.units import OperationId, ServerName, WallSeconds
 
 AT_ONCE = 1000

@@ -1,7 +1,7 @@
 """Invariant 16, an old memory: the database's generation and the marker that follows it.
 
-The generation is raised by triggers (guards.py) in each transaction that hands out or frees
-a server, or begins or ends an operation on one. The marker is a small file outside the
+The generation is raised by triggers (triggers/generation.py) in each transaction that hands out
+or frees a server, or begins or ends an operation on one. The marker is a small file outside the
 database, written after the commit. A database that is older than its marker, or another one,
 was restored or copied: held.
 """

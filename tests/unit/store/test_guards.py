@@ -5,6 +5,7 @@ import pytest
 from provisioner.servers.operation import Outcome
 from provisioner.servers.states import Ending, Intent
 from provisioner.store import guards
+from provisioner.store.triggers.servers import allowed_moves
 from provisioner.testing import store
 from provisioner.units import ServerName, WallSeconds
 
@@ -403,7 +404,7 @@ def test_a_guard_that_was_taken_away_stands_again_at_the_next_start(sql, databas
 
 
 def test_the_guard_of_moves_is_the_table_of_moves(database):
-    assert len(guards.allowed_moves()) > 20
+    assert len(allowed_moves()) > 20
     assert Outcome(ending=Ending.DONE) == store.DONE
 
 

@@ -3,6 +3,9 @@
 
 from collections.abc import Iterator
 
+from provisioner.servers.operation import Status
+
+OPEN = Status.OPEN.value
 Guards = Iterator[tuple[str, str]]
 """Names and bodies, without CREATE TRIGGER."""
 

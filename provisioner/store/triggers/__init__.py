@@ -1,0 +1,1 @@
+"""What guards.py lets stand, a module a subject."""
