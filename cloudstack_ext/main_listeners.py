@@ -229,6 +229,7 @@ def _desk(parts: Parts, engine: Engine) -> Desk:
             clock=parts.clock,
             rehearse=rehearsal,
             ramdisk=parts.site.ramdisk,
+            pace=parts.site.pace,
             held=parts.held,
             by_hand=parts.settings.ports.adapter is PortAdapter.MANUAL,
             sites=sites,

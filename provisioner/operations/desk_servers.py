@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from provisioner.errors import ConflictError, ErrorCode, InputError
+from provisioner.evidence.document import utc
 from provisioner.operations.desk import (
     Adopt,
     Asked,
@@ -38,6 +39,7 @@ from provisioner.servers.manifest import ServerEntry
 from provisioner.servers.model import MacRole, Maintenance, ServerRecord, State
 from provisioner.servers.operation import NewOperation
 from provisioner.servers.states import Intent, next_move
+from provisioner.servers.turns import Pace
 from provisioner.store.waiting import stored
 from provisioner.units import ServerName, SiteName
 
@@ -51,6 +53,7 @@ class Servers:
     Attributes:
         rehearse: The steps and calls of a list, where all goes well.
         ramdisk: Raises RAMDISK_MISSING; asked before a server is touched that must boot it.
+        pace: How long a protected instance's disks are held.
         held: Why nothing may change now (invariant 16), "" otherwise.
         by_hand: Nobody moves the switch ports, so no card can serve both networks.
         sites: Those that the service answers.
@@ -61,6 +64,7 @@ class Servers:
     clock: Clock
     rehearse: Rehearse
     ramdisk: Callable[[], object]
+    pace: Pace
     held: str = ""
     by_hand: bool = False
     sites: frozenset[SiteName] = frozenset()
@@ -129,17 +133,31 @@ class Servers:
         move = next_move(record.state, steps.kind)  # refuses what leads nowhere
         if isinstance(act, Provide):
             refuse_unknown_disks(record, steps, act.erase)
+        hold = await self._hold_on(name) if steps.kind in BOOTS_AGENT else ""
         if dry_run:
             if move is None and await self._runs_already(name, steps):
                 text = f"{name}: {steps.name} runs already and would go on; nothing would be opened"
                 return Asked(text=text, server=name, dry_run=True)
             operation = replace(new_operation(steps, by.who()), parameters=parameters)
-            return await self._rehearsed(record, operation, steps)
+            return await self._rehearsed(record, operation, steps, hold)
         self._not_held()
         if steps.kind in BOOTS_AGENT:
             self.ramdisk()
         await stored(self.audit.audit, by.who(), steps.name, name, _detail(parameters))
-        return await self._open(record, steps, by, text, parameters)
+        return await self._open(record, steps, by, text + hold, parameters)
+
+    async def _hold_on(self, name: ServerName) -> str:
+        """That the wipe waits, how long, and who ends it; "" where nobody's disks are held."""
+        kept = await stored(self.records.turns.held, name)
+        if kept is None or kept.ended_at is None:
+            return ""
+        until = self.pace.held_until(kept.ended_at)
+        if until <= self.clock.wall():
+            return ""
+        return (
+            f"; but the wipe waits until {utc(until)}: instance {_named(kept.key)} was protected "
+            "when it was deleted, or nobody knew; `rackwright operation release` lets it go on"
+        )
 
     async def _runs_already(self, name: ServerName, steps: StepList) -> bool:
         every = self.records.operations.operations
@@ -220,11 +238,11 @@ class Servers:
         )
 
     async def _rehearsed(
-        self, record: ServerRecord, operation: NewOperation, steps: StepList
+        self, record: ServerRecord, operation: NewOperation, steps: StepList, more: str = ""
     ) -> Asked:
         planned = await self.rehearse(record, operation, steps)
         return Asked(
-            text=f"{record.name}: {steps.name} would be opened",
+            text=f"{record.name}: {steps.name} would be opened{more}",
             server=record.name,
             dry_run=True,
             steps=planned,

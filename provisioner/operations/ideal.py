@@ -246,7 +246,10 @@ class IdealRecords:
                 change=self._change,
             ),
             allocations=SimpleNamespace(
-                mark=_forget, confirm_off=_forget, by_id=lambda _id: self.allocation
+                mark=_forget,
+                confirm_off=_forget,
+                by_id=lambda _id: self.allocation,
+                last_tenant=_forget,
             ),
             operations=SimpleNamespace(operation=lambda _id: self.operation, note=_forget),
             effects=SimpleNamespace(effects=lambda _id: tuple(self._effects)),

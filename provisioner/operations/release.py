@@ -144,10 +144,11 @@ def refuse_unknown_disks(server: ServerRecord, steps: StepList, said: Collection
 
 
 CLEAN = StepList(
-    name="clean/1",
+    name="clean/2",
     kind=Intent.CLEAN,
     steps=(
         power_steps.OFF_FOR_GOOD,
+        turn_steps.TURN,
         REST,
         port_steps.TO_PROVISIONING,
         boot_steps.NETWORK_FIRST,

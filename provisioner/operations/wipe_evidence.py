@@ -45,7 +45,7 @@ async def document_of(work: Work, disks: Sequence[tuple[Disk, DiskVerdict]]) -> 
             controller_uuid=identity.system_uuid if identity else None,
         ),
         obtained=await _obtained(work, effects),
-        reason=_reason(work),
+        reason=await _reason(work),
         times=_times(effects),
         baseline=Baseline(
             taken=work.server.baseline_at or WallSeconds(0.0),
@@ -83,14 +83,21 @@ async def _obtained(work: Work, effects: dict[str, Effect]) -> Obtained:
     )
 
 
-def _reason(work: Work) -> Reason:
-    allocation = work.allocation
+async def _reason(work: Work) -> Reason:
+    """Of a release its instance; of a wipe that an operator asked for, who had the machine last."""
+    tenant, why = work.allocation, f"{work.operation.kind} before use"
+    if tenant is not None:
+        why = tenant.end_reason
+    elif work.server.dirty:
+        tenant = await stored(work.doors.records.allocations.last_tenant, work.server.name)
+        if tenant is not None:
+            why = f"{work.operation.kind} after its last instance: {tenant.end_reason}"
     return Reason(
         who=work.operation.who,
-        why=allocation.end_reason if allocation else f"{work.operation.kind} before use",
+        why=why,
         operation=work.operation.id,
-        instance=f"{allocation.key.site}/{allocation.key.instance}" if allocation else None,
-        allocation=allocation.id if allocation else None,
+        instance=f"{tenant.key.site}/{tenant.key.instance}" if tenant else None,
+        allocation=tenant.id if tenant else None,
     )
 
 

@@ -122,6 +122,10 @@ class Allocations(Protocol):
         """All that have not ended, in one query."""
         ...
 
+    def last_tenant(self, server: ServerName) -> Allocation | None:
+        """Of a dirty server: the newest ended one that may have left data there; else None."""
+        ...
+
     def by_id(self, allocation: AllocationId) -> Allocation:
         """Living or ended."""
         ...

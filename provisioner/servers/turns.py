@@ -1,13 +1,14 @@
 """When the wipe of a given-back server may begin: its pool's pace, and protected instances. Pure.
 
 A release fences at once; what follows waits here. A mistaken delete of many leaves so much time
-to notice it, and a protected instance's disks stay as they are for some days.
+to notice it, and a protected instance's disks stay as they are for some days, also where the
+release ended in quarantine and somebody provides the server anew.
 """
 
 from dataclasses import dataclass
 from enum import StrEnum
 
-from provisioner.units import MonotonicSeconds, OperationId, PoolName, ServerName
+from provisioner.units import MonotonicSeconds, OperationId, PoolName, ServerName, WallSeconds
 
 HOUR_S = 3600.0
 LEAST_AN_HOUR = 4
@@ -29,6 +30,10 @@ class Pace:
     at_most_per_hour: int | None = None
     protected_hold_s: float = 7 * 86400.0
 
+    def held_until(self, ended_at: WallSeconds) -> WallSeconds:
+        """The end of a hold, for people."""
+        return WallSeconds(ended_at + self.protected_hold_s)
+
     def most(self, servers: int) -> int:
         """For a pool of so many servers."""
         if self.at_most_per_hour is not None:
@@ -45,12 +50,13 @@ class Why(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """What the store keeps of a release whose wipe may have to wait.
+    """What the store keeps of a release, or of a later wipe, that may have to wait.
 
     Attributes:
         counted: A tenant had it ACTIVE: its wipe counts in the pool's hour, and waits for it.
         held: The instance was protected when it was deleted, or nobody could say.
-        asked_at: When its wipe was about to begin; None before.
+        asked_at: When its wipe was about to begin; None before. Of a wipe after a release that
+            ended in quarantine: when the instance ended.
         waits_for: As it was last looked at; "" where it does not wait.
         let_go_by: Who let it go on by name; "" where nobody has.
         begun_at: From here on its wipe may begin; None before.

@@ -26,6 +26,7 @@ from provisioner.store import moves, rows
 from provisioner.store.allocation_rows import asked_of, begin, bury, change, is_buried
 from provisioner.store.choice import take_fitting
 from provisioner.store.codec import plain
+from provisioner.store.holds import last_tenant
 from provisioner.store.tables.allocations import ALLOCATION
 from provisioner.store.tables.operations import OPERATION
 from provisioner.store.transactions import Transactions
@@ -89,6 +90,11 @@ class SqlAllocations:
         if found is None:
             raise _unknown(allocation)
         return found
+
+    def last_tenant(self, server: ServerName) -> Allocation | None:
+        """Of a dirty server: the newest ended one that may have left data there."""
+        with self._transactions.read() as connection:
+            return last_tenant(connection, server)
 
     def living(self) -> tuple[Allocation, ...]:
         """All that have not ended, oldest first."""

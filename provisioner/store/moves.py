@@ -12,6 +12,7 @@ from provisioner.servers.operation import NewOperation, Status
 from provisioner.servers.states import MOVES, Intent, Move
 from provisioner.store import rows
 from provisioner.store.codec import plain
+from provisioner.store.holds import hold
 from provisioner.store.tables.allocations import ALLOCATION
 from provisioner.store.tables.boots import SEED
 from provisioner.store.tables.catalogue import POOL
@@ -132,6 +133,8 @@ def open_operation(
         connection.execute(
             sa.update(ALLOCATION).where(ALLOCATION.c.id == allocation).values(operation=new.id)
         )
+    if new.kind is Intent.CLEAN:
+        hold(connection, name, new.id)
     hand_over(connection, new.id, name)
 
 

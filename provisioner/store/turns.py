@@ -3,18 +3,18 @@
 import sqlalchemy as sa
 
 from provisioner.errors import ConflictError, ErrorCode
-from provisioner.servers.allocation import Allocation, Phase, Protection
+from provisioner.servers.allocation import Allocation, Phase
 from provisioner.servers.model import State
 from provisioner.servers.operation import Status
 from provisioner.servers.turns import HOUR_S, Line, Pace, Turn, Wait, wait_of
 from provisioner.store import moves, rows
 from provisioner.store.codec import fill
+from provisioner.store.holds import HELD, held_on
 from provisioner.store.tables.operations import OPERATION, TURN
 from provisioner.store.tables.servers import SERVER
 from provisioner.store.transactions import Transactions
-from provisioner.units import MonotonicSeconds, OperationId
+from provisioner.units import MonotonicSeconds, OperationId, ServerName
 
-HELD = frozenset({Protection.PROTECTED, Protection.UNKNOWN})
 _TURN = sa.select(TURN).where(TURN.c.operation == sa.bindparam("operation"))
 _OPEN = sa.exists().where(
     OPERATION.c.id == TURN.c.operation, OPERATION.c.status == Status.OPEN.value
@@ -55,6 +55,11 @@ class SqlTurns:
         """Of an open release that has not begun its wipe."""
         with self._transactions.read() as connection:
             return _not_begun(connection, operation)
+
+    def held(self, server: ServerName) -> Allocation | None:
+        """Whose disks are held on this server."""
+        with self._transactions.read() as connection:
+            return held_on(connection, server)
 
     def let_go(self, operation: OperationId, who: str) -> None:
         """By name, whatever the others do."""

@@ -157,7 +157,11 @@ class Murphy:
             self.world.do(getattr(operations, act)(last, ANN, dry_run=False))
             return
         servers = desk_servers.Servers(
-            **parts, clock=self.world.clock, rehearse=None, ramdisk=self.world.site.ramdisk
+            **parts,
+            clock=self.world.clock,
+            rehearse=None,
+            ramdisk=self.world.site.ramdisk,
+            pace=self.world.site.pace,
         )
         self.world.do(servers.act(name, act, ANN, dry_run=False))
 

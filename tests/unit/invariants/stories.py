@@ -70,6 +70,7 @@ class Workshop(Murphy):
             clock=world.clock,
             rehearse=None,
             ramdisk=world.site.ramdisk,
+            pace=world.site.pace,
             sites=frozenset({"lab"}),
         )
         world.do(servers.act(name, act, ANN, dry_run=False))

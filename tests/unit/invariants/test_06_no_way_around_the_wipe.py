@@ -27,6 +27,7 @@ def ask(world, act):
         clock=world.clock,
         rehearse=None,
         ramdisk=world.site.ramdisk,
+        pace=world.site.pace,
     )
     return world.do(servers.act("s1", act, ANN, dry_run=False))
 

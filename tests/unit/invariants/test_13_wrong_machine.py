@@ -40,6 +40,7 @@ def servers(world):
         clock=world.clock,
         rehearse=None,
         ramdisk=world.site.ramdisk,
+        pace=world.site.pace,
     )
 
 

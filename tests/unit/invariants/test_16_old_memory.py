@@ -105,6 +105,7 @@ def desks(world):
             clock=world.clock,
             rehearse=None,
             ramdisk=world.site.ramdisk,
+            pace=world.site.pace,
             sites=frozenset({"lab"}),
         ),
         desk_records.Operations(

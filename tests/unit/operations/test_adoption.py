@@ -216,6 +216,10 @@ def test_it_is_offered_after_provide_has_inspected_and_wiped_it(adopted):
     assert (server.state, server.dirty) == (State.AVAILABLE, False)
     (new,) = adopted.database.evidence.records()[records:]
     assert [disk["serial"] for disk in new["document"]["disks"]] == [serial(adopted)]
+    reason, had = new["document"]["reason"], adopted.allocation()
+    assert reason["instance"] == f"lab/{REQUEST.key.instance}"
+    assert (reason["allocation"], reason["who"]) == (had.id, ANN.who())
+    assert reason["why"] == "clean after its last instance: deleted"
 
 
 def test_no_list_erases_what_was_never_compared_with_a_baseline(adopted):

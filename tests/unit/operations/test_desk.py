@@ -67,6 +67,7 @@ def servers_of(world, held=""):
         clock=world.clock,
         rehearse=Rehearsal(records=world.records, clock=world.clock, site=world.site),
         ramdisk=world.site.ramdisk,
+        pace=world.site.pace,
         held=held,
     )
 
@@ -138,7 +139,7 @@ def test_the_audit_says_why_as_people_do(world, servers):
 # act -> the list that it opens on a free server, or the code of its refusal
 ACTS = [
     (Inspect(), "inspect/1"),
-    (Provide(), "clean/1"),
+    (Provide(), "clean/2"),
     (Quarantine(reason="smoke"), "quarantine/1"),
     (Retire(reason="old"), "retire/1"),
     (Verify(), "STATE_CONFLICT"),

@@ -123,8 +123,8 @@ def test_a_quarantine_and_a_wipe_that_die_after_each_step_end_the_same(world):
     assert world.operation(operation).status is Status.DONE
     assert world.state() is State.QUARANTINED
     serial = world.server().baseline.disks[0].serial
-    steps = die_once_after_each_step_of(world, "clean/1")
-    operation = world.open(BY_NAME["clean/1"], erase=[serial])
+    steps = die_once_after_each_step_of(world, "clean/2")
+    operation = world.open(BY_NAME["clean/2"], erase=[serial])
     assert walk_on(world) == steps
     assert_released(world, operation)
 
