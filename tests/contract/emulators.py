@@ -257,10 +257,10 @@ class SushyEmulator(Emulator):
         return [slot["Image"] for slot in slots if slot["Inserted"]]
 
 
-def certificate(folder):
+def certificate(folder, host="controller"):
     """A self-signed one in this folder, as controllers have them; its SHA-256."""
     key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "controller")])
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, host)])
     now = dt.datetime.now(dt.UTC)
     made = (
         x509.CertificateBuilder()
@@ -270,6 +270,7 @@ def certificate(folder):
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - dt.timedelta(days=1))
         .not_valid_after(now + dt.timedelta(days=30))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(host)]), critical=False)
         .sign(key, hashes.SHA256())
     )
     (folder / "cert.pem").write_bytes(made.public_bytes(serialization.Encoding.PEM))

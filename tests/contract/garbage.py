@@ -6,6 +6,7 @@ import ssl
 import threading
 
 from tests.contract.emulators import certificate
+from tests.contract.one_by_one import OneByOne
 
 
 class GarbageDatagrams:
@@ -32,7 +33,7 @@ class GarbageDatagrams:
         self.socket.close()
 
 
-class HttpsService:
+class HttpsService(OneByOne):
     """Speaks TLS and keeps what it is sent; answers each request with the same bytes.
 
     Args:
@@ -48,20 +49,7 @@ class HttpsService:
             self.certificate_sha256 = certificate(folder)
             self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             self.context.load_cert_chain(folder / "cert.pem", folder / "key.pem")
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.listener.settimeout(0.1)
-        self.port = self.listener.getsockname()[1]
-        self.closing = threading.Event()
-        self.thread = threading.Thread(target=self.serve, daemon=True)
-        self.thread.start()
-
-    def serve(self):
-        while not self.closing.is_set():
-            with contextlib.suppress(OSError):
-                client, _ = self.listener.accept()
-                client.settimeout(5.0)
-                with client:
-                    self.talk(client)
+        super().__init__()
 
     def talk(self, client):
         if self.context is not None:
@@ -73,11 +61,6 @@ class HttpsService:
                 client.sendall(self.answer)
             while part and self.then and not self.closing.is_set():
                 client.sendall(self.then)
-
-    def close(self):
-        self.closing.set()
-        self.thread.join(timeout=10.0)
-        self.listener.close()
 
 
 def http(body):

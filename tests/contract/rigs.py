@@ -207,7 +207,20 @@ class FakeRig(Rig):
         return self.machine.password_tries
 
 
-class IpmiRig(Rig):
+class EmulatorRig(Rig):
+    """An emulator behind a relay."""
+
+    def be_slow(self, seconds):
+        self.relay.delay_s = seconds
+
+    def pause(self):
+        self.emulator.pause()
+
+    def go_on(self):
+        self.emulator.go_on()
+
+
+class IpmiRig(EmulatorRig):
     expected = IPMI_SIM
 
     def __init__(self, driver, emulator, relay):
@@ -267,20 +280,11 @@ class IpmiRig(Rig):
     def be_deaf(self, deaf):
         self.emulator.be_deaf(deaf)
 
-    def be_slow(self, seconds):
-        self.relay.delay_s = seconds
-
-    def pause(self):
-        self.emulator.pause()
-
-    def go_on(self):
-        self.emulator.go_on()
-
     def tries(self):
         return self.relay.tries
 
 
-class SushyRig(Rig):
+class SushyRig(EmulatorRig):
     driver, expected = ControllerDriver.SUSHY, SUSHY_TOOLS
 
     def __init__(self, emulator, relay, media, published):
@@ -326,15 +330,6 @@ class SushyRig(Rig):
 
     def be_deaf(self, deaf):
         assert not deaf, "sushy-tools does what it accepts"
-
-    def be_slow(self, seconds):
-        self.relay.delay_s = seconds
-
-    def pause(self):
-        self.emulator.pause()
-
-    def go_on(self):
-        self.emulator.go_on()
 
     def tries(self):
         return self.emulator.refusals()

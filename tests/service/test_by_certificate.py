@@ -18,7 +18,8 @@ from provisioner.service.metrics import Metrics
 from provisioner.service.server import on_tcp, server_tls
 from provisioner.testing.clock import FakeClock
 from provisioner.units import SiteName
-from tests.service.entry.rig import Keys, free_port
+from tests.contract.relays import free_port
+from tests.service.entry.rig import Keys
 from tests.service.test_listeners import APP, asked, running
 
 pytestmark = pytest.mark.emulated

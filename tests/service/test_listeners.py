@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import dataclasses
-import datetime as dt
 import errno
 import http.client
 import json
@@ -21,10 +20,6 @@ from pathlib import Path
 from unittest import mock
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse
@@ -49,6 +44,8 @@ from provisioner.service.server import (
     server_tls,
 )
 from provisioner.units import SiteName
+from tests.contract import emulators
+from tests.contract.relays import free_port
 
 pytestmark = pytest.mark.emulated
 
@@ -122,11 +119,6 @@ def asked(connection: http.client.HTTPConnection, method: str, target: str, body
         connection.request(method, target, body)
         reply = connection.getresponse()
         return reply.status, reply.headers, reply.read()
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as found:
-        return found.getsockname()[1]
 
 
 def test_the_kernel_says_who_is_at_the_other_end(tmp_path):
@@ -326,30 +318,8 @@ def test_a_connection_that_asks_nothing_is_cut(monkeypatch):
 
 @pytest.fixture
 def certificate(tmp_path):
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
-    now = dt.datetime.now(dt.UTC)
-    made = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(1)
-        .not_valid_before(now - dt.timedelta(days=1))
-        .not_valid_after(now + dt.timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
-        .sign(key, hashes.SHA256())
-    )
-    pem, key_pem = tmp_path / "server.pem", tmp_path / "server.key"
-    pem.write_bytes(made.public_bytes(serialization.Encoding.PEM))
-    key_pem.write_bytes(
-        key.private_bytes(
-            serialization.Encoding.PEM,
-            serialization.PrivateFormat.PKCS8,
-            serialization.NoEncryption(),
-        )
-    )
-    return pem, key_pem
+    emulators.certificate(tmp_path, "localhost")
+    return tmp_path / "cert.pem", tmp_path / "key.pem"
 
 
 def test_tls_is_of_version_1_3_and_nothing_older(certificate):

@@ -16,6 +16,7 @@ from pathlib import Path
 from provisioner.adapters.keys.authority import Authority
 from provisioner.service.by_certificate import mutual_tls
 from provisioner.service.entries import UNIT, EntryLine
+from tests.contract.relays import free_port
 
 ENTRY = Path(__file__).parents[3] / "cloudstack_ext" / "entry" / "rackwright-entry"
 GOOD = b'{"status":"success","message":"on"}'
@@ -253,11 +254,6 @@ class Rig:
     def close(self):
         for service in self.services:
             service.close()
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as found:
-        return found.getsockname()[1]
 
 
 def one_object(output):

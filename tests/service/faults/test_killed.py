@@ -14,7 +14,7 @@ from cloudstack_ext.lab.instances import instance_of
 
 pytestmark = pytest.mark.emulated
 VLAN = instance_of("one").vlan
-DEPLOY = [
+BOOT = [
     "port to provisioning",
     "leave nonce",
     "boot network",
@@ -25,6 +25,9 @@ DEPLOY = [
     "agent read_nonce",
     "agent read_nonce done",
     "remove nonce",
+]
+DEPLOY = [
+    *BOOT,
     "agent write_image",
     "agent write_image done",
     "agent write_seed",
@@ -44,16 +47,7 @@ RELEASE = [
     "power off",
     "is off",
     "port to quarantine",
-    "port to provisioning",
-    "leave nonce",
-    "boot network",
-    "offered",
-    "power on",
-    "is on",
-    "loads the ramdisk",
-    "agent read_nonce",
-    "agent read_nonce done",
-    "remove nonce",
+    *BOOT,
     "agent mark",
     "agent mark done",
     "agent erase",

@@ -11,6 +11,7 @@ from provisioner.wipe.samples import BLOCK_BYTES, samples_needed
 from tests.unit.agent.wiping import MIB, OneDisk, disk_of, tenant_data
 
 M = Method
+SIZE = 256 * MIB
 
 
 @pytest.fixture
@@ -18,30 +19,30 @@ def plain(tmp_path):
     return disk_of(tmp_path / "vda")
 
 
+def hardly_used(path, data):
+    """A disk of SIZE with holes, but for data at some places."""
+    with path.open("wb") as file:
+        file.truncate(SIZE)
+        for offset, piece in data.items():
+            file.seek(offset)
+            file.write(piece)
+    return OneDisk(path)
+
+
 # --- reading back ------------------------------------------------------------------------------
 @pytest.mark.parametrize("seed", range(2))
 def test_an_unwiped_share_of_a_tenth_of_a_percent_is_found(tmp_path, seed):
-    size = 256 * MIB
-    path = tmp_path / "vda"
-    with path.open("wb") as file:
-        file.truncate(size)
-        file.seek(100 * MIB)
-        file.write(tenant_data(size // 1000))
-    seen = OneDisk(path).verify(M.OVERWRITE, turns=0, seed=seed)
+    disk = hardly_used(tmp_path / "vda", {100 * MIB: tenant_data(SIZE // 1000)})
+    seen = disk.verify(M.OVERWRITE, turns=0, seed=seed)
     assert seen.samples == samples_needed()
     assert seen.unwiped > 0
-    assert 100 * MIB <= seen.first_unwiped < 100 * MIB + size // 1000
+    assert 100 * MIB <= seen.first_unwiped < 100 * MIB + SIZE // 1000
 
 
 def test_it_is_the_samples_that_find_it(tmp_path):
     # with a hundredth of the samples the same disk passes: the test above tests something
-    size = 256 * MIB
-    path = tmp_path / "vda"
-    with path.open("wb") as file:
-        file.truncate(size)
-        file.seek(100 * MIB)
-        file.write(tenant_data(size // 1000))
-    assert OneDisk(path).verify(M.OVERWRITE, turns=0, samples=138).unwiped == 0
+    disk = hardly_used(tmp_path / "vda", {100 * MIB: tenant_data(SIZE // 1000)})
+    assert disk.verify(M.OVERWRITE, turns=0, samples=138).unwiped == 0
 
 
 def test_one_mark_that_is_left_is_found(tmp_path):
@@ -106,26 +107,15 @@ def test_reads_that_fail_are_counted_and_do_not_pass(tmp_path, monkeypatch):
 
 # --- marks -------------------------------------------------------------------------------------
 def test_data_that_fills_a_fortieth_of_the_disk_is_marked_fully(tmp_path):
-    size = 256 * MIB
-    path = tmp_path / "vda"
-    with path.open("wb") as file:
-        file.truncate(size)
-        file.seek(150 * MIB)
-        file.write(tenant_data(size // 40))
-    survey = OneDisk(path).survey()
+    data = tenant_data(SIZE // 40)
+    survey = hardly_used(tmp_path / "vda", {150 * MIB: data}).survey()
     assert len(survey.marks) == 64
-    assert all(150 * MIB <= mark.offset < 150 * MIB + size // 40 for mark in survey.marks)
+    assert all(150 * MIB <= mark.offset < 150 * MIB + len(data) for mark in survey.marks)
 
 
 def test_neighbours_are_looked_at_when_data_is_rare(tmp_path):
-    size = 256 * MIB
-    path = tmp_path / "vda"
-    with path.open("wb") as file:
-        file.truncate(size)
-        for start in range(10, 250, 12):
-            file.seek(start * MIB)
-            file.write(tenant_data(32 * BLOCK_BYTES, start))
-    survey = OneDisk(path).survey()
+    data = {start * MIB: tenant_data(32 * BLOCK_BYTES, start) for start in range(10, 250, 12)}
+    survey = hardly_used(tmp_path / "vda", data).survey()
     assert len(survey.marks) == 64
     assert survey.looked_at > 4096
 
