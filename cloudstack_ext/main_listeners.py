@@ -20,6 +20,7 @@ from provisioner.operations import desk_records, desk_servers
 from provisioner.operations.alarms import AlarmBell
 from provisioner.operations.desk_differences import Compared
 from provisioner.operations.desk_registered import Register
+from provisioner.operations.desk_registration_lease import Leases
 from provisioner.operations.desk_site_keys import KeyBox
 from provisioner.operations.doors import Site
 from provisioner.operations.lists import follow
@@ -257,6 +258,12 @@ def _desk(parts: Parts, engine: Engine) -> Desk:
             rows=parts.database.registered,
             audit=audit,
             clock=parts.clock,
+            sites=sites,
+            held=parts.held,
+        ),
+        leases=Leases(
+            leases=parts.database.registration_leases,
+            now=parts.clock.wall,
             sites=sites,
             held=parts.held,
         ),

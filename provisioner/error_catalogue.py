@@ -112,6 +112,7 @@ CATALOGUE: Mapping[ErrorCode, tuple[str, str]] = MappingProxyType(
         E.REGISTRATION_REFUSED: ("What the file wants cannot be reached without touching what is not ours, or in use; all reasons are named.", "Mend what is named, or change the file."),
         E.REGISTRATION_ROW: ("Nothing is registered under this number.", "Somebody else registers at the same time: plan anew."),
         E.REGISTRATION_PATH: ("The extension's path did not become ready: its entry is missing, differs or cannot be run on a management server.", "Look at the entry's file on every management server; then ask again."),
+        E.REGISTRATION_BUSY: ("Another `apply` or `unregister` of this site is under way; the line says whose, and since when.", "Ask again when it has ended; the turn of one that was killed ends by itself at the named time."),
         E.SSH_UNREACHABLE: ("A machine does not answer over SSH, or fell silent.", "Look at its address, network and sshd; then ask again."),
         E.SSH_HOST_KEY: ("Another host key than the pinned one: another machine answers, or it was installed anew.", "Compare it on the machine itself; correct `host_key` in the file if it is right."),
         E.SSH_KEY: ("Our SSH key cannot be read, or is not accepted.", "Look at `user` and `key_file` in the file, and at authorized_keys there."),

@@ -14,6 +14,7 @@ from cloudstack_ext.cli.how import How
 from cloudstack_ext.cli.work import RegistrationDoors, Work, run
 from cloudstack_ext.registration import verify as checks_of
 from cloudstack_ext.registration.apply import apply as walk
+from cloudstack_ext.registration.held import HeldApi
 from cloudstack_ext.registration.model import Plan
 from cloudstack_ext.registration.reading import refuse_missing
 from cloudstack_ext.registration.removal import make_removal
@@ -93,22 +94,39 @@ class _Way:
 
 
 async def _walk(session: Session, file: Path, how: How, way: _Way, work: Work) -> None:
+    asked = printable(f"{way.word} {file.name}")
+    if how.dry_run:
+        await _ready(work, way, shown=how.output)
+        return
+    async with work.memory.turn(asked):
+        seen, changes = await _ready(work, way)
+        await walk(seen, work.client, work.memory, work.clock, _say)
+        await change_settings(HeldApi(work.client, work.memory), changes, _say)
+        after = await way.look(work)
+    _tell_done(seen.plan, after.plan, how.output, changes)
+    _record(session, how, asked, done=seen.plan, after=after, file=file)
+    _settled(after.plan)
+
+
+async def _ready(
+    work: Work, way: _Way, *, shown: str | None = None
+) -> tuple[Survey, tuple[SettingChange, ...]]:
+    """What would be changed, after nothing was found that stands in its way.
+
+    Args:
+        work: Of this command.
+        way: To go.
+        shown: How it is printed before anything is refused; None: not at all.
+    """
     seen = await way.look(work)
     changes = setting_changes(work.wanted, seen.found.settings) if way.settings else ()
-    if how.dry_run:
-        _show(work, seen, how.output, with_calls=True, changes=changes)
+    if shown is not None:
+        _show(work, seen, shown, with_calls=True, changes=changes)
     _refuse(seen.plan)
     seen.refuse_missing_rights()
     if changes:
         refuse_missing((CHANGED_BY,), seen.found.commands)
-    if how.dry_run:
-        return
-    await walk(seen, work.client, work.memory, work.clock, _say)
-    await change_settings(work.client, changes, _say)
-    after = await way.look(work)
-    _tell_done(seen.plan, after.plan, how.output, changes)
-    _record(session, how, f"{way.word} {file.name}", done=seen.plan, after=after, file=file)
-    _settled(after.plan)
+    return seen, changes
 
 
 def verify(

@@ -1,6 +1,8 @@
 """What every command of a registration does first: read the file, ask the service, look."""
 
 import asyncio
+import os
+import platform
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -16,6 +18,7 @@ from cloudstack_ext.registration.reading import Api
 from cloudstack_ext.registration.settings import Advice, advice
 from cloudstack_ext.registration.survey import Survey, survey
 from cloudstack_ext.registration.wanted import Wanted, parse_wanted
+from provisioner.cli.output import printable
 from provisioner.cli.session import Door, Session, read_text
 from provisioner.config import Times
 from provisioner.errors import ErrorCode
@@ -112,7 +115,7 @@ def run(
     work = Work(
         wanted=wanted,
         client=client,
-        memory=ServiceMemory(service, SiteName(wanted.site)),
+        memory=ServiceMemory(service, SiteName(wanted.site), _here()),
         clock=doors.clock,
         answer_within=_answer_within(session),
     )
@@ -124,6 +127,10 @@ def run(
         return asyncio.run(running())
     finally:
         client.close()
+
+
+def _here() -> str:
+    return f"process {os.getpid()} on {printable(platform.node())}"
 
 
 def own_pools(service: Door) -> dict[str, OwnPool]:

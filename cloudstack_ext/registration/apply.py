@@ -1,7 +1,8 @@
 """Walking a plan. Cut off at any call, the next plan finds what was made and goes on from there.
 
 Before something is made our memory says so; after it, it has the id. A making whose answer was
-lost is looked up by its mark, never sent again by the same walk.
+lost is looked up by its mark, never sent again by the same walk. Nothing is changed while
+somebody else has the turn.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -11,6 +12,7 @@ from typing import Any, Final
 
 from cloudstack_ext.parameters import Answer
 from cloudstack_ext.registration.calls import Call, calls
+from cloudstack_ext.registration.held import HeldApi
 from cloudstack_ext.registration.memory import Memory
 from cloudstack_ext.registration.model import Act, Kind, Remembered, Step, Wish, mark_of
 from cloudstack_ext.registration.reading import CHECK_INTERVAL, Api, read_things
@@ -51,7 +53,8 @@ async def apply(survey: Survey, api: Api, memory: Memory, clock: Clock, say: Say
     if survey.plan.refusals:
         raise ConflictError(ErrorCode.REGISTRATION_REFUSED, "; ".join(survey.plan.refusals))
     survey.refuse_missing_rights()
-    walk = Walk(survey=survey, api=api, memory=memory, clock=clock, say=say)
+    held = HeldApi(api, memory)
+    walk = Walk(survey=survey, api=held, memory=memory, clock=clock, say=say)
     for step in survey.plan.steps:
         await walk.step(step)
 
@@ -73,6 +76,8 @@ class Walk:
 
     async def step(self, step: Step) -> None:
         """One object, one act."""
+        # also before what only our own rows learn
+        await self.memory.hold()
         self.say(f"{step.kind} {step.name}: {step.act}")
         acts: Mapping[Act, Callable[[Step], Awaitable[None]]] = {
             Act.MAKE: self._make,
@@ -210,6 +215,7 @@ class Walk:
         while self.clock.monotonic() < until:
             if self.clock.monotonic() >= checked and await self._path_ready(extension):
                 return
+            await self.memory.hold()
             await self.clock.sleep(POLL_S)
         text = (
             "the extension's path is not ready after two checks: its entry is missing, differs or"
@@ -244,6 +250,7 @@ async def _maintain(walk: Walk, step: Step) -> None:
         if walk.clock.monotonic() >= until or state.startswith("Error"):
             text = f"host {step.name} does not come into maintenance: it is {state}"
             raise OperatorError(ErrorCode.CLOUDSTACK_REFUSED, text)
+        await walk.memory.hold()
         await walk.clock.sleep(POLL_S)
         state = await _host_state(walk.api, step)
 

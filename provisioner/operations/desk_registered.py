@@ -74,7 +74,7 @@ class Register:
 
     async def registered(self, site: SiteName) -> tuple[RegisteredRow, ...]:
         """All of a site, retired ones too, oldest first."""
-        self._known(site)
+        refuse_unknown(site, self.sites)
         return await stored(self.rows.rows, site)
 
     async def begin_registered(
@@ -82,7 +82,7 @@ class Register:
     ) -> RegisteredRow:
         """Note that it is being made."""
         refuse_held(self.held)
-        self._known(site)
+        refuse_unknown(site, self.sites)
         begin = partial(self.rows.begin, site, kind, name, facts, now=self.clock.wall())
         row = await stored(begin)
         await stored(self.audit.audit, by.who(), "begin registration", f"{site}/{kind}/{name}")
@@ -113,8 +113,10 @@ class Register:
         await stored(self.rows.forget, number)
         await stored(self.audit.audit, by.who(), "forget registration", str(number))
 
-    def _known(self, site: SiteName) -> None:
-        if site not in self.sites:
-            known = ", ".join(sorted(self.sites)) or "none"
-            text = f"site: {site} is not in the service's settings ([[extension.sites]]: {known})"
-            raise InputError(ErrorCode.REGISTRATION_INVALID, text)
+
+def refuse_unknown(site: SiteName, sites: frozenset[SiteName]) -> None:
+    """Raises InputError REGISTRATION_INVALID for a site that the settings do not know."""
+    if site not in sites:
+        known = ", ".join(sorted(sites)) or "none"
+        text = f"site: {site} is not in the service's settings ([[extension.sites]]: {known})"
+        raise InputError(ErrorCode.REGISTRATION_INVALID, text)

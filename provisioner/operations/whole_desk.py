@@ -11,6 +11,7 @@ from provisioner.operations.desk import (
 )
 from provisioner.operations.desk_differences import DifferenceDesk
 from provisioner.operations.desk_registered import RegisteredDesk
+from provisioner.operations.desk_registration_lease import LeaseDesk
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,5 +23,6 @@ class Desk:
     catalogue: CatalogueDesk
     records: RecordDesk
     registered: RegisteredDesk
+    leases: LeaseDesk
     site_keys: SiteKeyDesk
     differences: DifferenceDesk

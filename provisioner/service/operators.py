@@ -15,6 +15,7 @@ from provisioner.service.routes_differences import difference_routes
 from provisioner.service.routes_operations import operation_routes
 from provisioner.service.routes_records import document_route, record_routes
 from provisioner.service.routes_registered import registered_routes
+from provisioner.service.routes_registration_lease import registration_lease_routes
 from provisioner.service.routes_servers import server_routes
 from provisioner.service.routes_site_keys import site_key_routes
 
@@ -29,6 +30,7 @@ def operator_table(
         *catalogue_routes(desk.catalogue),
         *record_routes(desk, metrics),
         *registered_routes(desk.registered),
+        *registration_lease_routes(desk.leases),
         *site_key_routes(desk.site_keys, clock.wall),
         *difference_routes(desk.differences),
     )

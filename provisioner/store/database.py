@@ -24,6 +24,7 @@ from provisioner.store.observations import SqlObservations
 from provisioner.store.operations import SqlOperations
 from provisioner.store.readings import SqlReadings
 from provisioner.store.registered import SqlRegistered
+from provisioner.store.registration_lease import SqlRegistrationLeases
 from provisioner.store.schema import bring_up
 from provisioner.store.seeds import SqlSeeds
 from provisioner.store.servers import SqlServers
@@ -89,6 +90,7 @@ class Database:
             self.evidence = SqlEvidenceLog(transactions, seal)
             self.catalogue = SqlCatalogue(transactions)
             self.registered = SqlRegistered(transactions)
+            self.registration_leases = SqlRegistrationLeases(transactions)
             self.calls = SqlCallJournal(transactions, clock)
             self.audit = SqlAudit(transactions, clock)
             self.site_keys = SqlSiteKeys(transactions, cipher)

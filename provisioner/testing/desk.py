@@ -30,6 +30,7 @@ from provisioner.ports.clock import Clock
 from provisioner.ports.differences import Report
 from provisioner.ports.journal import AuditEntry
 from provisioner.ports.registered import RegisteredRow
+from provisioner.ports.registration_lease import RegistrationLease
 from provisioner.ports.site_keys import SiteKey
 from provisioner.secret import Secret
 from provisioner.servers.manifest import ServerEntry
@@ -37,6 +38,7 @@ from provisioner.servers.model import Maintenance, Pool, ServerRecord
 from provisioner.servers.operation import OperationRecord, Status
 from provisioner.servers.states import Ending, Intent
 from provisioner.servers.turns import Turn
+from provisioner.testing.registration_leases import MemoryLeases
 from provisioner.units import ImageName, OperationId, ServerName, SiteName, WallSeconds
 
 SITE = SiteName("lab")
@@ -79,6 +81,7 @@ class MemoryDesk:
     held_outside: dict[int, RegisteredRow] = field(default_factory=dict)
     api_keys: dict[SiteName, SiteKey] = field(default_factory=dict)
     compared: tuple[Report, ...] = ()
+    turns_outside: dict[SiteName, RegistrationLease] = field(default_factory=dict)
 
     def desk(self) -> Desk:
         """As the API takes it."""
@@ -88,6 +91,7 @@ class MemoryDesk:
             catalogue=self,
             records=self,
             registered=self,
+            leases=MemoryLeases(self.turns_outside, self._now),
             site_keys=self,
             differences=self,
         )
@@ -332,6 +336,9 @@ class MemoryDesk:
         if self.refuse is not None:
             error, self.refuse = self.refuse, None
             raise error
+
+    def _now(self) -> WallSeconds:
+        return self.clock.wall()
 
     def _maintenance(self, act: Maintain | EndMaintenance, by: Operator) -> Maintenance | None:
         if isinstance(act, EndMaintenance):

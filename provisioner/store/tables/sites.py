@@ -25,6 +25,17 @@ SITE_KEY = sa.Table(
     Column("changed_at", Float, nullable=False),
 )
 
+REGISTRATION_LEASE = sa.Table(
+    "registration_lease",
+    META,
+    Column("site", Text, primary_key=True),
+    Column("holder", Text, nullable=False),
+    Column("who", Text, nullable=False),
+    Column("what", Text, nullable=False),
+    Column("since", Float, nullable=False),
+    Column("until", Float, nullable=False),
+)
+
 REGISTERED = sa.Table(
     "registered",
     META,

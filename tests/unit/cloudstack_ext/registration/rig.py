@@ -14,6 +14,7 @@ from cloudstack_ext.registration.apply import apply
 from cloudstack_ext.registration.model import Remembered
 from cloudstack_ext.registration.survey import survey
 from cloudstack_ext.registration.wanted import parse_wanted
+from provisioner.errors import ErrorCode, TransientError
 from provisioner.testing.clock import FakeClock
 from provisioner.units import WallSeconds
 
@@ -52,6 +53,7 @@ class MemoryRows:
 
     def __init__(self, clock):
         self.clock, self.kept, self.last = clock, {}, 0
+        self.holds, self.taken_at = 0, None
 
     async def rows(self):
         return tuple(self.kept.values())
@@ -72,6 +74,11 @@ class MemoryRows:
 
     async def forget(self, number):
         self.kept.pop(number, None)
+
+    async def hold(self, within=None):
+        self.holds += 1
+        if self.taken_at == self.holds:
+            raise TransientError(ErrorCode.REGISTRATION_BUSY, "site zone1: somebody changes it")
 
     def _put(self, row):
         self.kept[row.number] = replace(row, at=WallSeconds(self.clock.wall()))

@@ -7,7 +7,14 @@ import pytest
 from cloudstack_ext.api_server.faults import Fault, FaultKind, When
 from cloudstack_ext.api_server.model.accounts import Permission, Role, RoleType, Rule
 from cloudstack_ext.registration.model import Kind
-from provisioner.errors import ConflictError, ErrorCode, InputError, RackwrightError, TransientError
+from provisioner.errors import (
+    ConflictError,
+    ErrorCode,
+    InputError,
+    OperatorError,
+    RackwrightError,
+    TransientError,
+)
 from tests.unit.cloudstack_ext.registration.rig import DATABASE, shape, steps
 
 pytestmark = pytest.mark.emulated
@@ -316,11 +323,45 @@ def test_a_zone_with_security_groups_is_refused(zone):
 
 
 def test_a_quota_ends_the_walk_in_one_line_and_the_next_apply_mends_it(zone):
-    text = "Maximum number of resources of type 'template' for account admin has been exceeded."
+    # words as recorded of another resource: CloudStack makes them all in one place
+    text = (
+        "Maximum amount of resources of Type = 'template', tag = 'null' for Account Name = admin in"
+        " Domain Id = 1 is exceeded: Account Resource Limit = 4, Current Account Resource Amount ="
+        " 4, Current Account Resource Reservation = 0, Requested Resource Amount = 1."
+    )
     fault = Fault(kind=FaultKind.ERROR, command="registerTemplate", code=535, text=text)
     zone.server.faults.add(fault)
-    with pytest.raises(Exception, match="registerTemplate: Maximum number of resources"):
+    with pytest.raises(OperatorError) as caught:
         zone.apply()
+    assert caught.value.code is ErrorCode.CLOUDSTACK_REFUSED
+    assert caught.value.brief.startswith("registerTemplate: Maximum amount of resources of Type")
+    assert caught.value.brief.endswith(
+        "Amount = 1.; raise that limit (updateResourceLimit) or remove something, and ask again"
+    )
+    zone.apply()
+    assert steps(zone.plan()) == []
+
+
+def test_a_quota_that_the_api_tells_is_refused_in_the_plan_and_nothing_is_made(zone, monkeypatch):
+    from cloudstack_ext.api_server.handlers import HANDLERS
+
+    def limited(call):
+        found = HANDLERS["listAccounts"](call)
+        for row in found["account"]:
+            row |= {"templatelimit": "4", "templateavailable": "1"}
+        return found
+
+    handlers = {**HANDLERS, "listAccounts": limited}
+    monkeypatch.setattr("cloudstack_ext.api_server.dispatch.HANDLERS", handlers)
+    refused = (
+        "account admin may have 4 templates and 1 are left, the plan makes 2: raise its limit"
+        " (updateResourceLimit, resourcetype 4), or name fewer images"
+    )
+    assert zone.plan().refusals == (refused,)
+    with pytest.raises(ConflictError, match="raise its limit"):
+        zone.apply()
+    assert zone.calls() == []
+    monkeypatch.undo()
     zone.apply()
     assert steps(zone.plan()) == []
 
@@ -422,6 +463,9 @@ class Lost:
     async def forget(self, *given):
         return await self._cut(self.kept.forget, *given)
 
+    async def hold(self, *given):
+        await self.kept.hold(*given)
+
     async def _cut(self, act, *given, **more):
         self.left -= 1
         if self.left == 0 and self.when is When.BEFORE:
@@ -459,6 +503,53 @@ def test_our_own_service_may_end_at_any_of_its_writings_too(zone, when, want):
                 break
     # two for each thing that is made; of the changes two make something new
     assert cut == (9 if want else 2 * MADE)
+
+
+@pytest.mark.parametrize("want", [(), CHANGED], ids=["first", "changes"])
+def test_whoever_has_lost_the_turn_changes_nothing_more_and_the_next_apply_goes_on(zone, want):
+    """Whichever of the questions before the changes is answered with somebody else's turn."""
+    if want:
+        zone.apply()
+    before = len(zone.calls())
+    with zone.again() as whole:
+        whole.want(*want)
+        whole.apply()
+        wanted, sent, holds = shape(whole), whole.calls(), whole.memory.holds
+    assert holds > 2 * len(sent) > 2
+    lengths = []
+    for number in range(1, holds + 1, 3):
+        with zone.again() as other:
+            other.want(*want)
+            other.memory.taken_at = number
+            with pytest.raises(TransientError) as caught:
+                other.apply()
+            assert caught.value.code is ErrorCode.REGISTRATION_BUSY
+            # a question a step and one a call: what was sent never outruns the questions
+            assert other.calls() == sent[: len(other.calls())]
+            assert other.memory.holds == number
+            lengths.append(len(other.calls()))
+            other.memory.taken_at = None
+            other.apply()
+            assert steps(other.plan()) == []
+            assert shape(other) == wanted
+    assert lengths[0] == 0
+    assert lengths == sorted(lengths)
+    assert lengths[-1] < len(sent)
+    assert len(zone.calls()) == before
+
+
+def test_each_change_asks_first_for_as_long_as_it_may_take(zone):
+    asked = []
+
+    async def hold(within=None):
+        asked.append(within)
+
+    zone.apply()
+    zone.memory.hold = hold
+    zone.want(("mhz: 2400", "mhz: 2500"))
+    zone.apply()
+    # replace and retire: the step, and the call
+    assert asked == [None, 190.0, None, 190.0]
 
 
 def test_a_making_that_cloudstack_ends_after_the_walk_was_cut_is_not_sent_again(zone):
