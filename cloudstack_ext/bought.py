@@ -4,8 +4,8 @@ Templates and offerings are known by their ids alone: names are accepted twice, 
 copied by tenants (invariant 11).
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
 from cloudstack_ext.registration.model import Kind
 from provisioner.errors import ConflictError, ErrorCode, InputError
@@ -25,6 +25,7 @@ class Told:
         state: "Running", "Starting", ...
         is_protected: Whether it may be deleted; None where this CloudStack does not say.
         names: What its owner calls it.
+        asker: Parameters that name its owner in another question: account and domain, or project.
     """
 
     owner: str
@@ -35,6 +36,7 @@ class Told:
     state: str
     is_protected: bool | None = None
     names: frozenset[str] = frozenset()
+    asker: Mapping[str, str] = field(default_factory=dict)
 
     def in_words(self) -> str:
         """For the record."""
@@ -92,6 +94,18 @@ def bought(
         text = f"image {image} was asked for; template {told.template_name} has {registered}"
         raise InputError(ErrorCode.IMAGE_DIFFERS, text)
     return Bought(size=offering.name, image=registered)
+
+
+def offered(rows: Iterable[RegisteredRow], *, asked: str) -> tuple[RegisteredRow, ...]:
+    """Registered templates that this may mean, by name or id; one that was retired is none."""
+    return tuple(
+        row
+        for row in rows
+        if row.kind in TEMPLATES
+        and row.outside_id
+        and not row.retired
+        and asked in {row.name, row.outside_id}
+    )
 
 
 def same_size(told: Told, rows: Iterable[RegisteredRow], *, size: str) -> None:

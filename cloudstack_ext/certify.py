@@ -9,9 +9,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from cloudstack_ext.bought import bought, same_size
+from cloudstack_ext.bought import Told, bought, offered, same_size
 from cloudstack_ext.truth import Truth
-from provisioner.errors import ErrorCode, RackwrightError, TransientError
+from provisioner.errors import ErrorCode, InputError, RackwrightError, TransientError
 from provisioner.ports.clock import Clock
 from provisioner.ports.registered import RegisteredRow
 from provisioner.servers.allocation import InstanceKey, InstanceRequest, Protection
@@ -23,6 +23,8 @@ START_ASKS_S = 10.0
 DELETE_ASKS_S = 2.0
 ACTION_ASKS_S = 2.0
 """CloudStack's expunge thread goes through all instances one by one."""
+ANEW_ASKS_S = 4.0
+"""Of the eight in which an action is answered."""
 PAUSES_S = (1.0, 2.0, 4.0, 8.0)
 LAST_PAUSE_S = 15.0
 
@@ -96,6 +98,51 @@ class Certifier:
             return replace(request, truth=f"not asked: {error.brief}")
         same_size(told, await self.registered(), size=size)
         return replace(request, owner=told.owner, truth=told.in_words())
+
+    async def anew(
+        self, request: InstanceRequest, size: str, image: str | None, until: MonotonicSeconds
+    ) -> InstanceRequest:
+        """As it may be written anew: with its user data, and the image's key if one is named.
+
+        Asked once: whoever waits for an action has no time for a silent API.
+
+        Args:
+            request: With the pool that it is in.
+            size: What was bought with it.
+            image: A registered template's name or id; None: the one that it has.
+            until: When the action must be answered.
+
+        Raises:
+            TransientError: TRUTH_SILENT.
+            RackwrightError: What was bought is not what it has now; TEMPLATE_FOREIGN: its owner
+                may not deploy from that template, or there is none.
+        """
+        by = MonotonicSeconds(min(until, self.clock.monotonic() + ANEW_ASKS_S))
+        told = await self._bounded(self.truth.of(request.key.instance), by)
+        rows = await self.registered()
+        same_size(told, rows, size=size)
+        bought(told, rows, pool=request.pool, image=None)
+        key = None if image is None else await self._image(told, rows, image, by)
+        user_data = await self._bounded(self.truth.user_data(request.key.instance), by)
+        return replace(
+            request,
+            owner=told.owner,
+            image=key,
+            user_data=user_data,
+            truth=told.in_words(),
+        )
+
+    async def _image(
+        self, told: Told, rows: tuple[RegisteredRow, ...], image: str, by: MonotonicSeconds
+    ) -> str:
+        """One answer for what is not there and what is not for it: names tell of others."""
+        named = offered(rows, asked=image)
+        allowed = await self._bounded(self.truth.templates_of(told), by) if named else frozenset()
+        found = next((row for row in named if row.outside_id in allowed), None)
+        if found is None:
+            text = f"no template that its owner may use is registered as {image!r}"
+            raise InputError(ErrorCode.TEMPLATE_FOREIGN, text)
+        return found.facts["image"]
 
     async def protection(self, instance: InstanceId) -> Protection:
         """Whether it may be deleted by mistake: as asked now, else as last listed, else unknown."""

@@ -9,7 +9,7 @@ Source: knowledge of a running management server 4.22, recorded in tests/data/pa
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -17,7 +17,7 @@ from cloudstack_ext.fields import Field
 from cloudstack_ext.networks import UUID, read_networks
 from cloudstack_ext.power_view import PowerState
 from cloudstack_ext.registration.actions import ACTIONS, ActionName, RoleType
-from cloudstack_ext.tenant_data import TenantData, read_tenant_data
+from cloudstack_ext.tenant_data import TenantData, read_keys, read_tenant_data
 from provisioner.errors import ErrorCode, InputError, RackwrightError
 from provisioner.servers.allocation import InstanceKey, InstanceRequest
 from provisioner.units import HostLabel, InstanceId, PoolName, Seconds, SiteName
@@ -48,6 +48,8 @@ STATUSES = "statuses"
 """Asked of a host, not of an instance."""
 NOT_THERE = frozenset({"getconsole"})
 INSTALLING = frozenset({Verb.PREPARE, Verb.CREATE})
+WITH_KEYS = frozenset({ActionName.REINSTALL, ActionName.RESEED, ActionName.RESCUE})
+"""Actions that hand the instance's SSH keys out anew."""
 NETWORKED = INSTALLING | {Verb.START, Verb.REBOOT}
 """The others carry no NICs, but for the stop after a failed create, which needs none."""
 
@@ -67,7 +69,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActionRequest:
-    """One custom action; its instance is named, and nothing of it is asked for.
+    """One custom action; its instance is named, and of it only the keys of some are read.
 
     Attributes:
         state: CloudStack's, "Running" or "Stopped"; "" where the payload has none.
@@ -243,9 +245,12 @@ def _action(body: Field, site: SiteName) -> ActionRequest:
         text = f"no such action; there are {', '.join(sorted(ActionName))}"
         raise InputError(ErrorCode.CUSTOM_ACTION_REFUSED, text)
     name = ActionName(named)
+    instance = _instance(None, body, site)
+    if name in WITH_KEYS:
+        instance = replace(instance, ssh_keys=read_keys(body[DETAILS]))
     return ActionRequest(
         name=name,
-        instance=_instance(None, body, site),
+        instance=instance,
         state=body[DETAILS]["state"].text() or "",
         by_admin=body["caller"]["roletype"].lines(most=255) == RoleType.ADMIN,
         parameters=_parameters(name, body["parameters"]),

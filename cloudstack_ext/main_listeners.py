@@ -180,6 +180,7 @@ async def _answer(
     )
     return reply.line, reply.exit
 
+        changes=parts.changes,
 
 async def _note(
     parts: Parts, by: str, request: contract.Request | contract.ActionRequest, outcome: str

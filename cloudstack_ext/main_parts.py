@@ -23,6 +23,7 @@ from provisioner.evidence.chain import Record, link
 from provisioner.operations.bell import Bell
 from provisioner.operations.doors import Records, Site
 from provisioner.operations.machines import BareMetal
+from provisioner.operations.tenant_changes import Changes
 from provisioner.operations.tenant_desk import Tenants
 from provisioner.ports.keys import Signer
 from provisioner.ramdisk.record import read_record
@@ -51,6 +52,7 @@ class Parts:
     bell: Bell
     machines: BareMetal
     tenants: Tenants
+    changes: Changes
     truths: Truths
     reconciler: Reconciler
     explainer: Explainer
@@ -111,6 +113,15 @@ def compose(settings: Settings) -> Parts:
         certify=partial(_certify, signer),
         held=held,
     )
+    changes = Changes(
+        records=records,
+        bell=bell,
+        clock=clock,
+        times=settings.times,
+        make_seed=machines.make_seed,
+        check_seed=machines.check_seed,
+        held=held,
+    )
     reconciler = reconciler_of(settings, database, records, machines, clock)
     return Parts(
         settings=settings,
@@ -120,6 +131,7 @@ def compose(settings: Settings) -> Parts:
         bell=bell,
         machines=machines,
         tenants=tenants,
+        changes=changes,
         truths=Truths(
             database=database, clock=clock, settings=settings, listed=reconciler.is_protected
         ),

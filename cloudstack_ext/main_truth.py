@@ -8,6 +8,7 @@ from cloudstack_ext.api_key import ApiKey
 from cloudstack_ext.certify import Certifier
 from cloudstack_ext.client import CloudStackClient
 from cloudstack_ext.truth import ApiTruth
+from cloudstack_ext.verbs import without_key
 from provisioner.config import Settings
 from provisioner.ports.clock import Clock
 from provisioner.ports.registered import RegisteredRow
@@ -56,6 +57,15 @@ class Truths:
         if certifier is None:
             return request
         return await certifier.certified(request, size, until)
+
+    async def anew(
+        self, request: InstanceRequest, size: str, image: str | None, until: MonotonicSeconds
+    ) -> InstanceRequest:
+        """As CloudStack says; without a key with the image that it has."""
+        certifier = await self._of(request.key.site)
+        if certifier is None:
+            return without_key(request, image)
+        return await certifier.anew(request, size, image, until)
 
     async def protection(self, key: InstanceKey) -> Protection:
         """As CloudStack says; where its site is not asked, nobody has."""

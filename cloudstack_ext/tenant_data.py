@@ -36,6 +36,15 @@ class TenantData:
     password: Secret | None
 
 
+def read_keys(details: Field) -> tuple[str, ...]:
+    """Those of the details alone: all that the payload of an action has.
+
+    Raises:
+        InputError: PAYLOAD_FIELD.
+    """
+    return tuple(dict.fromkeys(_keys(details["details"]["SSH.PublicKey"])))
+
+
 def read_tenant_data(details: Field, instance_name: str) -> TenantData:
     """Read `cloudstack.vm.details`.
 

@@ -14,12 +14,16 @@ from cloudstack_ext.client import RefusalError
 from provisioner.errors import ErrorCode, RackwrightError, TransientError
 from provisioner.units import InstanceId
 
-COMMANDS = ("listApis", "listVirtualMachines", "getVirtualMachineUserData")
+COMMANDS = ("listApis", "listVirtualMachines", "getVirtualMachineUserData", "listTemplates")
 """What the service's key must be allowed to call; it needs no more."""
 BAD_PARAMETER = 431
 """What an id is answered with that never existed."""
 SHOWN: tuple[Mapping[str, str], ...] = ({}, {"displayvm": "false"})
 """With displayvm=false an instance is shown to nobody who does not ask for such ones."""
+
+
+EXECUTABLE = ("executable", "sharedexecutable")
+"""What its owner may deploy from: its own and the public ones, and what was shared with it."""
 
 
 class Calls(Protocol):
@@ -42,6 +46,10 @@ class Truth(Protocol):
 
     async def user_data(self, instance: InstanceId) -> bytes | None:
         """As the tenant gave it; None where there is none."""
+        ...
+
+    async def templates_of(self, told: Told) -> frozenset[str]:
+        """Ids of all templates that its owner may deploy from."""
         ...
 
 
@@ -70,6 +78,18 @@ class ApiTruth:
             return None if coded is None else base64.b64decode(coded, validate=True)
         except (KeyError, AttributeError, TypeError, binascii.Error) as error:
             raise _silent("getVirtualMachineUserData: the answer has another form") from error
+
+    async def templates_of(self, told: Told) -> frozenset[str]:
+        """Asked as the owner, without an id: with one an administrator's key is shown any."""
+        if not told.asker:
+            raise _silent("listVirtualMachines: an instance without an owner to ask for")
+        found: set[str] = set()
+        for each in EXECUTABLE:
+            asked = {"templatefilter": each, "hypervisor": "External", **told.asker}
+            answer = await self._ask("listTemplates", asked)
+            rows = answer.get("template", []) if isinstance(answer, Mapping) else []
+            found |= {str(row["id"]) for row in rows if isinstance(row, Mapping) and "id" in row}
+        return frozenset(found)
 
     async def _ask(self, command: str, asked: Mapping[str, str]) -> Any:  # noqa: ANN401
         try:
@@ -103,9 +123,18 @@ def _told(row: Mapping[str, Any]) -> Told:
             state=str(row["state"]),
             is_protected=row.get("deleteprotection"),
             names=frozenset(str(row[key]) for key in ("name", "displayname") if row.get(key)),
+            asker=_asker(row),
         )
     except KeyError as error:
         raise _silent(f"listVirtualMachines: an instance without {error}") from error
+
+
+def _asker(row: Mapping[str, Any]) -> Mapping[str, str]:
+    if row.get("projectid"):
+        return {"projectid": str(row["projectid"])}
+    if not (row.get("account") and row.get("domainid")):
+        return {}
+    return {"account": str(row["account"]), "domainid": str(row["domainid"])}
 
 
 def _silent(why: str) -> TransientError:

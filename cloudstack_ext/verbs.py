@@ -34,6 +34,7 @@ from provisioner.about import learned
 from provisioner.errors import ErrorCode, InputError, RackwrightError, TransientError
 from provisioner.ports.clock import Clock
 from provisioner.ports.controllers import PowerAct
+from provisioner.ports.instance_changes import InstanceChanges
 from provisioner.ports.machines import Machines
 from provisioner.ports.tenant_desk import TenantDesk
 from provisioner.servers.allocation import InstanceKey, InstanceRequest, Protection
@@ -63,6 +64,12 @@ class Cloud(Protocol):
         """ports.machines.Certify, told by when."""
         ...
 
+    async def anew(
+        self, request: InstanceRequest, size: str, image: str | None, until: MonotonicSeconds
+    ) -> InstanceRequest:
+        """As it may be written anew, asked once; image: a registered template's name or id."""
+        ...
+
     async def protection(self, key: InstanceKey) -> Protection:
         """Whether somebody keeps it from being deleted by mistake; within two seconds."""
         ...
@@ -81,6 +88,12 @@ class NobodyAsked:
         """As it is."""
         return request
 
+    async def anew(
+        self, request: InstanceRequest, _size: str, image: str | None, _until: MonotonicSeconds
+    ) -> InstanceRequest:
+        """As it is, with the image that it has."""
+        return without_key(request, image)
+
     async def protection(self, _key: InstanceKey) -> Protection:
         """Nobody has asked."""
         return Protection.NOT_ASKED
@@ -88,6 +101,18 @@ class NobodyAsked:
     async def names(self, _key: InstanceKey) -> frozenset[str]:
         """None is known."""
         return frozenset()
+
+
+def without_key(request: InstanceRequest, image: str | None) -> InstanceRequest:
+    """A request that nobody can certify, as far as it needs nobody's word.
+
+    Raises:
+        InputError: SITE_KEY_MISSING: whether its owner may use another image, CloudStack says.
+    """
+    if image is not None:
+        text = "another image needs CloudStack's word, and the service has no key of this site"
+        raise InputError(ErrorCode.SITE_KEY_MISSING, text)
+    return request
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,6 +222,7 @@ async def answer(
     create_within: Seconds = CREATE_ANSWER_WITHIN,
     cloud: Cloud | None = None,
     desk: TenantDesk | None = None,
+    changes: InstanceChanges | None = None,
 ) -> Reply:
     """Answer one call of the entry; every RackwrightError is a reply.
 
@@ -211,6 +237,7 @@ async def answer(
         create_within: The setting create_answer_within_s.
         cloud: Asked about the instance; None: nobody is.
         desk: Asked by custom actions; None: these machines have none.
+        changes: Likewise, by those that write a disk or boot a rescue system.
     """
     began, cloud = clock.monotonic(), cloud or NobodyAsked()
     try:
@@ -225,7 +252,7 @@ async def answer(
     until = MonotonicSeconds(began + min(within, _limit(request, within, create_within)))
     try:
         if isinstance(request, ActionRequest):
-            reply = await _action(request, desk, cloud, until)
+            reply = await _action(request, desk, changes, cloud, until)
         else:
             call = Call(instance=request.instance, machines=machines, until=until, cloud=cloud)
             reply = await ACTS[request.verb](call)
@@ -258,8 +285,20 @@ def _limit(request: Request | ActionRequest, within: float, create_within: Secon
 
 
 async def _action(
-    request: ActionRequest, desk: TenantDesk | None, cloud: Cloud, until: MonotonicSeconds
+    request: ActionRequest,
+    desk: TenantDesk | None,
+    changes: InstanceChanges | None,
+    cloud: Cloud,
+    until: MonotonicSeconds,
 ) -> Reply:
     if desk is None:
         raise InputError(ErrorCode.CUSTOM_ACTION_REFUSED, "these machines have no custom actions")
-    return await act(Asked(request=request, desk=desk, names=cloud.names, until=until))
+    asked = Asked(
+        request=request,
+        desk=desk,
+        changes=changes,
+        names=cloud.names,
+        anew=cloud.anew,
+        until=until,
+    )
+    return await act(asked)

@@ -1,28 +1,16 @@
 """`power-cycle`: off and on by the same operation as a reboot; it may outlast the answer."""
 
-from cloudstack_ext.actions import words
-from cloudstack_ext.actions.asked import Asked, Row, item
-from provisioner.errors import ConflictError, ErrorCode, InputError
-from provisioner.servers.operation import Status
-
-RUNNING = "Running"
-"""Of CloudStack: after the action the machine is on, and so must the instance be there."""
+from cloudstack_ext.actions.asked import Asked, Row
+from cloudstack_ext.actions.begun import rows_of, running
+from provisioner.errors import ErrorCode, InputError
 
 
 async def power_cycle(asked: Asked) -> tuple[Row, ...]:
     """Begin it, or attach to one that goes on; a short one is seen to its end."""
     await confirmed(asked)
-    state = asked.request.state
-    if state != RUNNING:
-        text = f"the instance is {state or 'in no known state'} in CloudStack: start it instead"
-        raise ConflictError(ErrorCode.STATE_CONFLICT, text)
+    running(asked)
     walk = await asked.desk.power_cycle(asked.request.instance, until=asked.until)
-    is_open = walk.operation.status is Status.OPEN
-    return (
-        item("restart", "goes on: ask for progress" if is_open else "done"),
-        item("operation", walk.operation.id),
-        item("stage", words.stage(walk)),
-    )
+    return tuple(rows_of("restart", walk))
 
 
 async def confirmed(asked: Asked) -> None:

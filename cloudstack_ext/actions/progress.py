@@ -27,6 +27,8 @@ def rows_of(walk: Walk | None) -> Iterator[Row]:
     if total:
         share = 100 * done // total
         yield item("written", f"{words.size(done)} of {words.size(total)} ({share} %)")
+    if walk.host_key:
+        yield item("host key", walk.host_key)
     yield item("begun", words.moment(operation.opened_at))
     if operation.status is not Status.OPEN:
         yield item("ended", words.moment(operation.ended_at))

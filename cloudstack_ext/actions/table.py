@@ -13,10 +13,13 @@ from cloudstack_ext.actions.hardware_inventory import hardware_inventory
 from cloudstack_ext.actions.health_check import health_check
 from cloudstack_ext.actions.power_cycle import power_cycle
 from cloudstack_ext.actions.progress import progress
+from cloudstack_ext.actions.reinstall import reinstall
+from cloudstack_ext.actions.rescue import rescue
+from cloudstack_ext.actions.reseed import reseed
 from cloudstack_ext.actions.why import why
 from cloudstack_ext.contract import Reply, shown
 from cloudstack_ext.registration.actions import ActionName
-from provisioner.errors import ErrorCode, InputError, TransientError
+from provisioner.errors import ErrorCode, TransientError
 from provisioner.units import Seconds
 
 ANSWER_WITHIN: Final = Seconds(6.0)
@@ -32,27 +35,25 @@ ACTS: Final[Mapping[ActionName, Act]] = MappingProxyType(
         ActionName.CONSOLE_LOG: console_log,
         ActionName.HARDWARE_INVENTORY: hardware_inventory,
         ActionName.HEALTH_CHECK: health_check,
+        ActionName.REINSTALL: reinstall,
+        ActionName.RESEED: reseed,
+        ActionName.RESCUE: rescue,
         ActionName.POWER_CYCLE: power_cycle,
         ActionName.CERTIFICATE: certificate,
         ActionName.CORDON: cordon,
         ActionName.UNCORDON: uncordon,
     }
 )
-"""reinstall, reseed and rescue are not there yet."""
 
 
 async def act(asked: Asked) -> Reply:
     """Run one action.
 
     Raises:
-        InputError: CUSTOM_ACTION_REFUSED: it is not there yet.
         TransientError: DEADLINE: no answer in time; what it began goes on.
         RackwrightError: As the desk raises.
     """
     name = asked.request.name
-    if name not in ACTS:
-        text = f"{name} is not there yet: docs/out-of-scope.md"
-        raise InputError(ErrorCode.CUSTOM_ACTION_REFUSED, text)
     try:
         async with asyncio.timeout(GIVEN_UP_AFTER_S):
             return shown(await ACTS[name](asked))

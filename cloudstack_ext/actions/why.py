@@ -18,6 +18,8 @@ def rows_of(story: Story) -> Iterator[Row]:
     yield item("state", words.situation(story.view))
     yield item("power", words.power(story.view))
     newest = story.newest
+    if story.view.rescue and newest is not None and newest.host_key:
+        yield item("host key", newest.host_key)
     if newest is not None and newest.operation.status is Status.OPEN:
         yield item("going on", f"{words.kind(newest.operation)}, {words.stage(newest)}")
         yield item("its operation", newest.operation.id)

@@ -19,6 +19,7 @@ from provisioner.operations.doors import Records
 from provisioner.operations.endings import failure_of
 from provisioner.operations.observing import Observer
 from provisioner.operations.tenant_power import TenantPower
+from provisioner.operations.walks import walk_of
 from provisioner.ports.clock import Clock
 from provisioner.ports.machines import Answer
 from provisioner.ports.tenant_desk import Console, Port, Story, Walk
@@ -81,7 +82,7 @@ class Tenants:
             view=view,
             now=told.now,
             operations=operations,
-            newest=await self._walk(operations[0]) if operations else None,
+            newest=await walk_of(self.records, operations[0]) if operations else None,
             reading=reading,
             port=port,
         )
@@ -128,7 +129,7 @@ class Tenants:
         ended = await stored(self.records.operations.operation, record.id)
         if ended.status not in {Status.OPEN, Status.DONE}:
             raise failure_of(ended)
-        return await self._walk(ended)
+        return await walk_of(self.records, ended)
 
     async def cordon(self, key: InstanceKey, who: str, reason: str | None) -> Answer:
         """Keep its machine back after this instance; None ends that."""
@@ -164,13 +165,6 @@ class Tenants:
 
     async def _operations(self, key: InstanceKey) -> tuple[OperationRecord, ...]:
         return await stored(self.records.observations.operations_of, key, MOST_OPERATIONS)
-
-    async def _walk(self, operation: OperationRecord) -> Walk:
-        begun = [each.step for each in await stored(self.records.effects.effects, operation.id)]
-        if not begun:
-            return Walk(operation=operation)
-        stage = begun[-1]
-        return Walk(operation=operation, stage=stage, number=operation.steps.index(stage) + 1)
 
     async def _port(
         self, allocation: Allocation, operations: tuple[OperationRecord, ...]

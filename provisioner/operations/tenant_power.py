@@ -59,7 +59,7 @@ def _is_waited_for(running: OperationRecord) -> bool:
     return running.kind in WRITES or running.steps_name == CUT_OFF.name
 
 
-def _is_whole(allocation: Allocation) -> None:
+def refuse_half_written(allocation: Allocation) -> None:
     """Raises ConflictError REINSTALL_NEEDED."""
     if allocation.needs_reinstall:
         text = "a reinstall did not come to its end: run reinstall again, or delete the instance"
@@ -86,7 +86,7 @@ class TenantPower:
         """Start or reboot; only a start is certified anew."""
         running = await self.startable(request.key, allocation)
         running = await self._undisturbed(running, until)
-        _is_whole(running)
+        refuse_half_written(running)
         if act is PowerAct.ON:
             request = await certify(request, running.size)
         await self._remember_asked(running, request)
@@ -108,7 +108,7 @@ class TenantPower:
             ConflictError: INSTANCE_BUSY, STATE_CONFLICT, INSTANCE_QUARANTINED, INSTANCE_ENDED ...
         """
         running = await self.startable(request.key, allocation)
-        _is_whole(running)
+        refuse_half_written(running)
         if running.wanted is not Power.ON:
             raise ConflictError(ErrorCode.STATE_CONFLICT, "it is stopped: start it instead")
         steps = START_FROM_OFF if running.off_first else REBOOT

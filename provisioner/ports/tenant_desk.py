@@ -19,11 +19,13 @@ class Walk:
     Attributes:
         stage: The step that began last; "" before the first.
         number: Of that step in the operation's list, from 1; 0 before the first.
+        host_key: Fingerprint of a rescue system's own key; "" where there is none.
     """
 
     operation: OperationRecord
     stage: str = ""
     number: int = 0
+    host_key: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

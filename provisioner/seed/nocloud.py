@@ -72,7 +72,7 @@ def quoted(text: str) -> str:
 
 
 def _meta_data(request: InstanceRequest) -> Iterator[str]:
-    yield f"instance-id: {quoted(request.key.instance)}"
+    yield f"instance-id: {quoted(request.seed_id or request.key.instance)}"
     yield f"local-hostname: {quoted(hostname_of(request))}"
     if request.ssh_keys:
         yield "public-keys:"

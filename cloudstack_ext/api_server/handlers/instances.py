@@ -31,7 +31,7 @@ def list_(call: Call) -> Wire:
     wanted = call.found_if_given("id", call.state.instances)
     if call.values.text("projectid") not in {None, _EVERY_PROJECT}:
         call.found("projectid", call.state.projects)
-    account = _named_account(call)
+    account = named_account(call)
     rows = [
         view(call, each)
         for each in call.state.living()
@@ -70,7 +70,7 @@ def assign(call: Call) -> Wire:
     if instance.state is not InstanceState.STOPPED:
         raise refusals.invalid(f"VM is Running, unable to move the vm {instance.id}")
     project = call.found_if_given("projectid", call.state.projects)
-    account = call.state.accounts[project.account] if project else _named_account(call)
+    account = call.state.accounts[project.account] if project else named_account(call)
     if account is None:
         raise refusals.invalid("account and domainid, or projectid, must be given")
     instance.account = account.id
@@ -110,7 +110,8 @@ def check_user_data(call: Call, text: str) -> None:
         raise refusals.invalid(f"User data has exceeded configurable max length: {most}")
 
 
-def _named_account(call: Call) -> Account | None:
+def named_account(call: Call) -> Account | None:
+    """Whose the parameters `account` and `domainid` ask for; None where they ask for nobody's."""
     name = call.values.text("account")
     if name is None:
         return None

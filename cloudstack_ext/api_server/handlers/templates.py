@@ -6,7 +6,9 @@ from types import MappingProxyType
 from cloudstack_ext.api_server import refusals
 from cloudstack_ext.api_server.call import Call, Handler, Work
 from cloudstack_ext.api_server.handlers.extensions import EXTERNAL
+from cloudstack_ext.api_server.handlers.instances import named_account
 from cloudstack_ext.api_server.limits import refuse_over
+from cloudstack_ext.api_server.model.accounts import Account
 from cloudstack_ext.api_server.model.catalogue import Template
 from cloudstack_ext.api_server.permissions import may_see
 from cloudstack_ext.api_server.state import new_id
@@ -87,17 +89,19 @@ def register(call: Call) -> Wire:
 
 
 def list_(call: Call) -> Wire:
-    """listTemplates: what the filter says, of what the caller may use."""
+    """listTemplates: what the filter says, of what the caller may use, or an account it names."""
     wanted = call.values.needed("templatefilter")
     if wanted == _ALL and not call.root:
         raise refusals.invalid("Filter all can be specified by root admin only")
     if wanted not in (_ALL, *_FILTERS):
         raise refusals.invalid("Please specify a valid template filter")
     call.found_if_given("id", living_templates(call))
+    project = call.found_if_given("projectid", call.state.projects)
+    named = call.state.accounts[project.account] if project else named_account(call)
     rows = [
         _view(call, each)
         for each in living_templates(call).values()
-        if _passes(call, each, wanted) and _is_wanted(call, each)
+        if _passes(call, each, wanted, named) and _is_wanted(call, each)
     ]
     return listing("template", rows, call.values)
 
@@ -161,9 +165,9 @@ def _own(call: Call, template: Template) -> None:
         raise refusals.not_permitted()
 
 
-def _passes(call: Call, template: Template, wanted: str) -> bool:
-    own = template.account == call.caller.account
-    shared = call.state.accounts[call.caller.account].name in template.accounts
+def _passes(call: Call, template: Template, wanted: str, named: Account | None) -> bool:
+    whose = named or call.state.accounts[call.caller.account]
+    own, shared = template.account == whose.id, whose.name in template.accounts
     match wanted:
         case "all":
             return True
@@ -176,7 +180,7 @@ def _passes(call: Call, template: Template, wanted: str) -> bool:
         case "sharedexecutable":
             return shared
         case _:
-            return own or shared or template.public or call.root
+            return own or shared or template.public or (call.root and named is None)
 
 
 def _is_wanted(call: Call, template: Template) -> bool:

@@ -244,3 +244,84 @@ def test_a_name_is_told_where_there_is_an_answer_in_time(active):  # noqa: F811
     began = active.clock.monotonic()
     assert names(HangingCloud(active.clock)) == frozenset()
     assert active.clock.monotonic() - began <= 2.0
+
+
+# --- written anew -----------------------------------------------------------------------------
+DEBIAN = replace(ROWS[3], number=30, name="debian", outside_id="t-9", facts={"image": "debian-12"})
+
+
+class Anew:
+    """One question of an action."""
+
+    def __init__(self, world, cloud, rows=(*ROWS_HERE, DEBIAN)):  # noqa: F811
+        self.world = world
+
+        async def registered():
+            return rows
+
+        self.certifier = Certifier(
+            truth=cloud, registered=registered, clock=world.clock, wait_s=300.0, memory_s=600.0
+        )
+
+    def __call__(self, image=None, size="h200", request=REQUEST, within=6.0):
+        until = self.world.within(within)
+        return self.world.do(self.certifier.anew(request, size, image, until))
+
+
+class Owner(Cloud):
+    """Whose templates are these."""
+
+    def __init__(self, *templates, **more):
+        super().__init__(**more)
+        self.templates = frozenset(templates)
+
+    async def templates_of(self, told):
+        self.asked.append("templates")
+        return self.templates
+
+
+def test_it_says_whose_it_is_and_what_its_user_data_is(world):  # noqa: F811
+    found = Anew(world, Owner(user_data=b"new"))()
+    assert (found.owner, found.user_data, found.image) == ("ROOT/acme/alice", b"new", None)
+    assert "template ubuntu (t-1)" in found.truth
+
+
+@pytest.mark.parametrize("asked", ["debian", "t-9"])
+def test_another_image_is_a_registered_template_that_its_owner_may_use(world, asked):  # noqa: F811
+    assert Anew(world, Owner("t-1", "t-9"))(asked).image == "debian-12"
+
+
+@pytest.mark.parametrize(
+    ("asked", "rows"),
+    [
+        ("debian", (*ROWS_HERE, replace(DEBIAN, retired=True))),
+        ("debian", ROWS_HERE),
+        ("debian-12", (*ROWS_HERE, DEBIAN)),
+        ("large", (*ROWS_HERE, DEBIAN)),
+    ],
+)
+def test_what_is_no_template_here_is_refused(world, asked, rows):  # noqa: F811
+    assert refused(Anew(world, Owner("t-1", "t-9"), rows), asked) is ErrorCode.TEMPLATE_FOREIGN
+
+
+def test_what_is_not_for_its_owner_looks_like_what_is_not_there(world):  # noqa: F811
+    with pytest.raises(RackwrightError) as hidden:
+        Anew(world, Owner("t-1"))("debian")
+    with pytest.raises(RackwrightError) as absent:
+        Anew(world, Owner("t-1"), ROWS_HERE)("debian")
+    assert str(hidden.value) == str(absent.value)
+
+
+def test_while_it_is_silent_nothing_is_asked_twice(world):  # noqa: F811
+    cloud = Owner(silent=1)
+    assert refused(Anew(world, cloud)) is ErrorCode.TRUTH_SILENT
+    assert len(cloud.asked) == 1
+
+
+def test_another_offering_or_pool_or_a_foreign_template_is_refused(world):  # noqa: F811
+    asking = Anew(world, Owner())
+    assert refused(asking, size="small") is ErrorCode.OFFERING_DIFFERS
+    other = replace(REQUEST, pool="b")
+    assert refused(asking, request=other) is ErrorCode.POOL_DIFFERS
+    foreign = Anew(world, Owner(told=replace(TOLD, template="t-77")))
+    assert refused(foreign) is ErrorCode.TEMPLATE_FOREIGN

@@ -109,3 +109,28 @@ def test_user_data_comes_decoded(answer, data):
 def test_user_data_in_another_form_is_silence(answer):
     with pytest.raises(TransientError, match="TRUTH_SILENT"):
         asyncio.run(ApiTruth(Api(answer)).user_data(INSTANCE))
+
+
+ALICE = {"account": "alice", "domainid": "d-1"}
+
+
+def test_templates_are_asked_for_as_the_owner_and_never_by_id():
+    told, _ = of({"count": 1, "virtualmachine": [ROW | ALICE]})
+    api = Api({"template": [{"id": "t-1"}]}, {"template": [{"id": "t-2"}]})
+    assert asyncio.run(ApiTruth(api).templates_of(told)) == {"t-1", "t-2"}
+    asked = [dict(parameters) for _, parameters in api.asked]
+    assert asked == [
+        {"templatefilter": each, "hypervisor": "External", **ALICE}
+        for each in ("executable", "sharedexecutable")
+    ]
+
+
+def test_a_project_s_instance_asks_as_the_project():
+    told, _ = of({"count": 1, "virtualmachine": [ROW | {"project": "p1", "projectid": "p-1"}]})
+    assert told.asker == {"projectid": "p-1"}
+
+
+def test_as_nobody_no_templates_are_asked_for():
+    told, _ = of({"count": 1, "virtualmachine": [ROW]})
+    with pytest.raises(TransientError, match="TRUTH_SILENT"):
+        asyncio.run(ApiTruth(Api()).templates_of(told))

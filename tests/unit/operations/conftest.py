@@ -4,8 +4,11 @@ import shutil
 
 import pytest
 
+from provisioner.servers.model import Power
 from provisioner.testing import store
 from provisioner.testing.clock import FakeClock
+from tests.unit.operations.asking import note
+from tests.unit.operations.changing import Asking
 from tests.unit.operations.world import World, image
 
 
@@ -86,3 +89,10 @@ def reach(snapshots, tmp_path):
     for world in worlds:
         world.close()
         assert world.trespasses == []
+
+
+@pytest.fixture
+def asking(active):
+    """Reinstall, reseed and rescue of the instance on s1, which was read on just now."""
+    note(active, Power.ON)
+    return Asking(active)

@@ -148,3 +148,10 @@ def test_equal_requests_give_equal_texts():
     request = _request(networks=(_network(), _network(1)), password=Secret("x"))
 
     assert _compose(request) == _compose(request)
+
+
+def test_a_seed_may_be_known_by_another_id_than_the_instance_s():
+    """Of a new one alone cloud-init does again what it does once an instance."""
+    texts = _compose(_request(seed_id=f"{KEY.instance}-1a2b3c4d"))
+    first = texts.meta_data.splitlines()[0]
+    assert first == f'instance-id: "{KEY.instance}-1a2b3c4d"'
