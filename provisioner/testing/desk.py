@@ -38,6 +38,7 @@ from provisioner.servers.model import Maintenance, Pool, ServerRecord
 from provisioner.servers.operation import OperationRecord, Status
 from provisioner.servers.states import Ending, Intent
 from provisioner.servers.turns import Turn
+from provisioner.testing.register import MemoryRegister
 from provisioner.testing.registration_leases import MemoryLeases
 from provisioner.units import ImageName, OperationId, ServerName, SiteName, WallSeconds
 
@@ -90,7 +91,7 @@ class MemoryDesk:
             operations=self,
             catalogue=self,
             records=self,
-            registered=self,
+            registered=MemoryRegister(self.held_outside, self._now, self._change),
             leases=MemoryLeases(self.turns_outside, self._now),
             site_keys=self,
             differences=self,
@@ -268,68 +269,6 @@ class MemoryDesk:
     async def waiting(self) -> tuple[Turn, ...]:
         """As they were given."""
         return tuple(self.turns)
-
-    # --- what sites hold for us
-    async def database_id(self) -> str:
-        """Always the same."""
-        return "00000000-0000-4000-8000-000000000001"
-
-    async def registered(self, site: SiteName) -> tuple[RegisteredRow, ...]:
-        """All of a site."""
-        return tuple(row for row in self.held_outside.values() if row.site == site)
-
-    async def begin_registered(
-        self, site: SiteName, kind: str, name: str, facts: Mapping[str, str], by: Operator
-    ) -> RegisteredRow:
-        """The older row of this name is retired, or goes on being made."""
-        self._change(by, (site, kind, name), dry_run=False)
-        number = max(self.held_outside, default=0) + 1
-        for row in await self.registered(site):
-            if (row.kind, row.name) == (kind, name):
-                if row.outside_id is None:
-                    number = row.number
-                else:
-                    self.held_outside[row.number] = replace(row, retired=True)
-        row = RegisteredRow(
-            number=number,
-            site=site,
-            kind=kind,
-            name=name,
-            outside_id=None,
-            facts=dict(facts),
-            retired=False,
-            at=self.clock.wall(),
-        )
-        self.held_outside[number] = row
-        return row
-
-    async def settle_registered(
-        self,
-        number: int,
-        outside_id: str,
-        facts: Mapping[str, str],
-        by: Operator,
-        *,
-        retired: bool,
-    ) -> RegisteredRow:
-        """Raises InputError REGISTRATION_ROW."""
-        self._change(by, (number, outside_id), dry_run=False)
-        if number not in self.held_outside:
-            raise InputError(ErrorCode.REGISTRATION_ROW, f"nothing is registered under {number}")
-        row = replace(
-            self.held_outside[number],
-            outside_id=outside_id,
-            facts=dict(facts),
-            retired=retired,
-            at=self.clock.wall(),
-        )
-        self.held_outside[number] = row
-        return row
-
-    async def forget_registered(self, number: int, by: Operator) -> None:
-        """No such row is well too."""
-        self._change(by, number, dry_run=False)
-        self.held_outside.pop(number, None)
 
     def _change(self, by: Operator, what: object, *, dry_run: bool) -> None:
         self.asked.append((by.who(), what, dry_run))
