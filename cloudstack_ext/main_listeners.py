@@ -177,10 +177,10 @@ async def _answer(
         create_within=Seconds(parts.settings.times.create_answer_within_s),
         cloud=parts.truths,
         desk=parts.tenants,
+        changes=parts.changes,
     )
     return reply.line, reply.exit
 
-        changes=parts.changes,
 
 async def _note(
     parts: Parts, by: str, request: contract.Request | contract.ActionRequest, outcome: str
