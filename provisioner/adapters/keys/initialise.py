@@ -47,6 +47,9 @@ def initialise(
             "`rackwright serve` starts what is there, a new installation needs another state_dir"
         )
         raise ConflictError(ErrorCode.ALREADY_INITIALISED, text)
+    if folder.exists() and not folder.is_dir():
+        text = f"{folder}: a file, where a folder is wanted: name another state_dir"
+        raise OperatorError(ErrorCode.FILE_UNREADABLE, text)
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         return place_all(folder, content, public=PUBLIC)

@@ -67,6 +67,14 @@ def test_one_file_that_is_there_stops_it_and_nothing_is_added(tmp_path, name):
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
+def test_a_file_in_the_folders_place_is_said_and_stays(tmp_path):
+    place = tmp_path / "state"
+    place.write_text("mine")
+    with pytest.raises(OperatorError, match="a file, where a folder is wanted"):
+        make(place)
+    assert place.read_text() == "mine"
+
+
 @pytest.mark.parametrize("good_links", range(8))
 def test_a_failure_in_the_middle_leaves_nothing(tmp_path, monkeypatch, good_links):
     real, made = os.link, []
