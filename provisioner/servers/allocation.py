@@ -196,7 +196,8 @@ class Remembered:
 
     Attributes:
         allocation: The living one, else the newest ended one.
-        readings: Of its server's power, in the order they were noted.
+        readings: Of its server's power, in the order they were noted: the last one that is no off,
+            and all offs after it.
         quarantined: Its server is.
         rescue: A rescue system runs on its server.
         commanding: A power command runs on its server, or a reinstall, reseed or rescue.

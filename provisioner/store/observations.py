@@ -1,7 +1,8 @@
 """Port `Observations`: all that `status` may look at, in one transaction."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from operator import itemgetter
 
 import sqlalchemy as sa
 
@@ -16,6 +17,8 @@ from provisioner.store.tables.servers import READING, SERVER
 from provisioner.store.transactions import Transactions
 from provisioner.units import MonotonicSeconds, ServerName, SiteName
 
+FEW = 10
+"""So many servers' readings are looked for by server, in a whole hour; those of more by time."""
 FAILED = (Status.FAILED.value, Status.CANCELLED.value)
 COMMANDS = [each.value for each in (Intent.POWER, *CHANGES)]
 """While one goes on nobody says how the power is."""
@@ -109,19 +112,27 @@ def _remembered(
 
 
 def _readings(
-    connection: sa.Connection, servers: Iterable[ServerName], since: MonotonicSeconds
-) -> defaultdict[str, list[PowerReading]]:
-    """In the order they were noted."""
-    query = (
-        sa.select(READING.c.server, READING.c.power, READING.c.at, READING.c.source, READING.c.why)
-        .where(READING.c.at > since, READING.c.server.in_(servers))
-        .order_by(READING.c.number)
-    )
-    found: defaultdict[str, list[PowerReading]] = defaultdict(list)
-    for server, power, at, source, why in connection.execute(query):
-        reading = PowerReading(power=Power(power), at=at, source=source, why=why)
-        found[server].append(reading)
-    return found
+    connection: sa.Connection, servers: Collection[ServerName], since: MonotonicSeconds
+) -> Mapping[str, list[PowerReading]]:
+    """Of each in the order they were noted: the last that is no off, and all offs after it."""
+    columns = (READING.c.server, READING.c.power, READING.c.at, READING.c.source, READING.c.why)
+    query = sa.select(READING.c.number, *columns).where(READING.c.at > since)
+    if len(servers) <= FEW:
+        query = query.where(READING.c.server.in_(servers))
+    found: defaultdict[str, list[tuple[str, MonotonicSeconds, str, str]]] = defaultdict(list)
+    noted = connection.execute(query).all()
+    # not by the database: to have them in order it would look at a whole hour
+    for _, server, power, at, source, why in sorted(noted, key=itemgetter(0)):
+        if power != Power.OFF:
+            found[server].clear()
+        found[server].append((power, at, source, why))
+    return {
+        server: [
+            PowerReading(power=Power(power), at=at, source=source, why=why)
+            for power, at, source, why in found[server]
+        ]
+        for server in servers
+    }
 
 
 def _servers(

@@ -37,6 +37,23 @@ def test_readings_are_those_after_a_moment(database):
         ]
 
 
+def test_of_readings_the_last_that_is_no_off_is_the_first(database):
+    """Only offs without a break confirm one; most servers are on, and one reading is enough."""
+    mine, other = deployed(database), deployed(database)
+    powers = (Power.OFF, Power.ON, Power.OFF, Power.UNKNOWN, Power.OFF, Power.OFF)
+    for at, power in enumerate(powers, 101):
+        note(database, mine.server, power, float(at))
+        note(database, other.server, Power.ON, float(at))
+    by_id = {each.allocation.id: each for each in database.observations.of_site(LAB, NOW)}
+    assert by_id[mine.id] == database.observations.of_instance(mine.key, NOW)
+    assert [(each.at, each.power) for each in by_id[mine.id].readings] == [
+        (104.0, Power.UNKNOWN),
+        (105.0, Power.OFF),
+        (106.0, Power.OFF),
+    ]
+    assert [each.at for each in by_id[other.id].readings] == [106.0]
+
+
 def test_an_instance_never_heard_of_is_none(database):
     key = store.instance_request().key
     assert database.observations.of_instance(key, NOW) is None
