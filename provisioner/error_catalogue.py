@@ -18,7 +18,7 @@ CATALOGUE: Mapping[ErrorCode, tuple[str, str]] = MappingProxyType(
         E.PAYLOAD_FIELD: ("A field that is used is missing or of a wrong type; its path is named.", "Correct the named field: mostly a detail of host, template or instance."),
         E.VERB_UNKNOWN: ("CloudStack asked for something that an extension cannot do (a Java class name).", "Nothing: this refusal is the right answer."),
         E.VERB_NOT_THERE: ("The verb exists in CloudStack, but not here yet.", "See docs/out-of-scope.md."),
-        E.CUSTOM_ACTION_REFUSED: ("A custom action that is none of ours, or not there yet, or called like a verb.", "docs/actions.md lists those that are there, docs/out-of-scope.md the others."),
+        E.CUSTOM_ACTION_REFUSED: ("A custom action that is none of ours, or called like a verb.", "docs/actions.md lists them."),
         E.POOL_MISSING: ("Neither the host's details nor the resource map name a pool.", "Set `pool` in the host's external details."),
         E.POOL_UNKNOWN: ("The named pool does not exist.", "`rackwright pool list`; correct the host's detail or make the pool."),
         E.IMAGE_MISSING: ("The template names no image, or the image is not imported (any more).", "`rackwright image list`; import it, or set External:image of the template."),

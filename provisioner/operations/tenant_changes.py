@@ -85,8 +85,7 @@ class Changes:
         self, request: InstanceRequest, *, ends: Power, certify: Certify, until: MonotonicSeconds
     ) -> Walk:
         """Under an id of its own: a system takes only a seed for new that has another one."""
-        allocation, server = await self._changeable(request)
-        refuse_half_written(allocation)
+        allocation, server = await self._changeable(request, needs_whole_disk=True)
         request = await certify(_as_remembered(request, allocation), allocation.size)
         steps = RESEED if ends is Power.ON else RESEED_STOPPED
         operation = new_operation(steps, request.who)
@@ -118,7 +117,9 @@ class Changes:
         return await self._walked(allocation, operation, request, Power.ON, until)
 
     # --- what is refused at once -------------------------------------------------------------
-    async def _changeable(self, request: InstanceRequest) -> tuple[Allocation, ServerRecord]:
+    async def _changeable(
+        self, request: InstanceRequest, *, needs_whole_disk: bool = False
+    ) -> tuple[Allocation, ServerRecord]:
         if self.held:
             raise OperatorError(ErrorCode.SERVICE_HELD, f"the service is held: {self.held}")
         found = await stored(self.records.allocations.allocation, request.key)
@@ -132,6 +133,8 @@ class Changes:
         every = self.records.operations.operations
         if not await stored(partial(every, open_only=True, server=server.name)):
             self._answers(server)
+            if needs_whole_disk:
+                refuse_half_written(allocation)
         return allocation, server
 
     def _answers(self, server: ServerRecord) -> None:

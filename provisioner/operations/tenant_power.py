@@ -108,7 +108,8 @@ class TenantPower:
             ConflictError: INSTANCE_BUSY, STATE_CONFLICT, INSTANCE_QUARANTINED, INSTANCE_ENDED ...
         """
         running = await self.startable(request.key, allocation)
-        refuse_half_written(running)
+        if await self._running(running) is None:  # what goes on is named, not what it leaves
+            refuse_half_written(running)
         if running.wanted is not Power.ON:
             raise ConflictError(ErrorCode.STATE_CONFLICT, "it is stopped: start it instead")
         steps = START_FROM_OFF if running.off_first else REBOOT

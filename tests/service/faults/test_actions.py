@@ -86,6 +86,14 @@ def test_payloads_that_are_no_action_are_refused_in_one_line(tenant):
     assert tenant.refused("sel log").startswith("CUSTOM_ACTION_REFUSED: ")
     assert tenant.refused("power-cycle").startswith("PAYLOAD_FIELD: parameters.confirm: ")
     assert tenant.refused("why", really="yes").startswith("PAYLOAD_FIELD: parameters: ")
-    for name in ("reseed", "rescue"):
-        assert "not there yet" in tenant.refused(name)
-    assert "not there yet" in tenant.refused("reinstall", confirm=tenant.instance.name)
+    assert tenant.refused("reinstall", confirm="another").startswith("PAYLOAD_FIELD: ")
+
+
+def test_what_needs_cloudstack_s_word_is_refused_where_nobody_has_a_key(tenant):
+    """A machine is not touched for it."""
+    acts = len(tenant.site.rack.log.acts(tenant.machine))
+    image = {"confirm": tenant.instance.name, "image": "tiny"}
+    assert tenant.refused("reinstall", **image).startswith("SITE_KEY_MISSING: ")
+    assert tenant.refused("reseed").startswith("SITE_KEY_MISSING: ")
+    assert tenant.refused("rescue").startswith("KEYS_MISSING: ")
+    assert len(tenant.site.rack.log.acts(tenant.machine)) == acts

@@ -9,9 +9,11 @@ from provisioner.servers.model import Power, State
 from provisioner.servers.operation import Status
 from tests.unit.operations.asking import ask
 from tests.unit.operations.changing import (
+    ACTION,
     LAST_WRITE,
     NAMES,
     OFF,
+    desk,
     settled,
 )
 from tests.unit.operations.test_kills import walk_on
@@ -19,6 +21,17 @@ from tests.unit.operations.world import tenant
 
 
 # --- beside the verbs ----------------------------------------------------------------------------
+@pytest.mark.parametrize("ask", ["reseed", "power_cycle"])
+def test_while_a_reinstall_writes_it_is_named_and_not_what_it_would_leave(active, asking, ask):
+    operation = asking.begin("reinstall")
+    active.do(active.walk_step(operation, "write-image"))
+    assert active.allocation().needs_reinstall
+    until = active.within(6.0)
+    act = asking("reseed") if ask == "reseed" else desk(active).power_cycle(ACTION, until=until)
+    with pytest.raises(RackwrightError, match=f"INSTANCE_BUSY.*{operation}"):
+        active.do(act)
+
+
 @pytest.mark.parametrize("name", ["reinstall", "reseed"])
 @pytest.mark.parametrize("act", ["off", "cycle"])
 def test_power_verbs_wait_for_what_writes_a_disk(active, asking, name, act):
