@@ -13,16 +13,19 @@ from cloudstack_ext.main_engine import Engine
 from cloudstack_ext.main_parts import SITE_ARCHIVE, Parts
 from provisioner.adapters.keys.private_file import read_private
 from provisioner.adapters.operation_files import OperationFiles
+from provisioner.adapters.ssh import open_shell
 from provisioner.boot import ipxe
 from provisioner.config import PortAdapter
 from provisioner.errors import ErrorCode, OperatorError, RackwrightError
 from provisioner.operations import desk_records, desk_servers
 from provisioner.operations.alarms import AlarmBell
 from provisioner.operations.desk_differences import Compared
+from provisioner.operations.desk_hosts import HostBook
 from provisioner.operations.desk_registered import Register
 from provisioner.operations.desk_registration_lease import Leases
 from provisioner.operations.desk_site_keys import KeyBox
 from provisioner.operations.doors import Site
+from provisioner.operations.host_gather import SshGather
 from provisioner.operations.lists import follow
 from provisioner.operations.rehearsal import Rehearsal
 from provisioner.operations.whole_desk import Desk
@@ -269,6 +272,14 @@ def _desk(parts: Parts, engine: Engine) -> Desk:
             held=parts.held,
         ),
         site_keys=KeyBox(parts.database.site_keys, audit, sites, parts.held),
+        hosts=HostBook(
+            records=parts.database.hosts,
+            gather=SshGather(open_shell),
+            audit=audit,
+            clock=parts.clock,
+            sites=sites,
+            held=parts.held,
+        ),
         differences=Compared(
             of=parts.reconciler,
             records=records,

@@ -6,6 +6,8 @@ ServerName = NewType("ServerName", str)
 """`[a-z0-9][a-z0-9-]{0,62}`, as pool and image names are."""
 PoolName = NewType("PoolName", str)
 ImageName = NewType("ImageName", str)
+HostName = NewType("HostName", str)
+"""A GPU host's, of the same form."""
 SiteName = NewType("SiteName", str)
 """One CloudStack as this service knows it; bound to the credential, never said by the entry."""
 InstanceId = NewType("InstanceId", str)

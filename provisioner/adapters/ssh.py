@@ -1,11 +1,13 @@
-"""SSH by paramiko, and its only importer: a pinned host key, one key of ours, nothing else.
+"""SSH by paramiko, and its only importer: a pinned host key, and a key of ours or of our agent.
 
-Neither known_hosts, nor an agent, nor a configuration file is looked at. The library blocks: each
-connection has a thread of its own.
+Neither known_hosts nor a configuration file is looked at, and an agent only where no key file is
+named. The library blocks: each connection has a thread of its own.
 """
 
 import asyncio
+import base64
 import contextlib
+import hashlib
 import secrets
 import shlex
 import socket
@@ -26,7 +28,7 @@ T = TypeVar("T")
 
 CONNECT_S: Final = 15.0
 SYNC_S: Final = Seconds(60.0)
-MOST_BYTES: Final = 4 * 1024 * 1024
+MOST_BYTES: Final = 8 * 1024 * 1024
 _RSA: Final = ("rsa-sha2-512", "rsa-sha2-256")
 """How a host proves that it has a key of type ssh-rsa; SHA-1 is refused."""
 
@@ -37,11 +39,11 @@ async def open_shell(address: ShellAddress) -> AsyncIterator[Shell]:
     thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="ssh")
     loop = asyncio.get_running_loop()
     try:
-        transport = await loop.run_in_executor(thread, _connected, address)
+        transports = await loop.run_in_executor(thread, _connected, address)
         try:
-            yield SshShell(transport, thread, address.host)
+            yield SshShell(transports[-1], thread, address.host)
         finally:
-            await loop.run_in_executor(thread, transport.close)
+            await loop.run_in_executor(thread, _let_go, transports)
     finally:
         thread.shutdown(wait=False, cancel_futures=True)
 
@@ -53,6 +55,11 @@ class SshShell:
         self, transport: paramiko.Transport, thread: ThreadPoolExecutor, host: str
     ) -> None:
         self._transport, self._thread, self._host = transport, thread, host
+
+    @property
+    def host_key(self) -> str:
+        """Type and key that it has shown."""
+        return _known_hosts_form(self._transport.get_remote_server_key())
 
     async def run(
         self, words: Sequence[str], *, stdin: bytes = b"", within: Seconds
@@ -124,21 +131,83 @@ class SshShell:
                 raise
 
 
-def _connected(address: ShellAddress) -> paramiko.Transport:
-    kind = address.host_key.partition(" ")[0]
-    key = _own_key(address.key_file)
-    with _meaning(address.host):
-        plain = socket.create_connection((address.host, address.port), timeout=CONNECT_S)
-        transport = paramiko.Transport(plain)
-        transport.get_security_options().key_types = _RSA if kind == "ssh-rsa" else (kind,)
+Transports = tuple[paramiko.Transport, ...]
+"""One a machine on the way, the last is the wanted one's."""
+
+
+def _connected(address: ShellAddress) -> Transports:
+    """All that is open is closed again where one of them fails."""
+    before: Transports = () if address.jump is None else _connected(address.jump)
+    try:
+        return (*before, _one(address, before[-1] if before else None))
+    except BaseException:
+        _let_go(before)
+        raise
+
+
+def _let_go(transports: Transports) -> None:
+    for each in reversed(transports):
+        each.close()
+
+
+def _one(address: ShellAddress, through: paramiko.Transport | None) -> paramiko.Transport:
+    with _own_keys(address) as keys, _meaning(address.host):
+        transport = paramiko.Transport(_line(address, through))
         try:
+            if kinds := _kinds(address.host_key):
+                transport.get_security_options().key_types = kinds
             transport.start_client(timeout=CONNECT_S)
             _expect(address, transport.get_remote_server_key())
-            transport.auth_publickey(address.user, key)
+            _authenticate(transport, address.user, keys)
         except BaseException:
             transport.close()
             raise
         return transport
+
+
+def _line(
+    address: ShellAddress, through: paramiko.Transport | None
+) -> socket.socket | paramiko.Channel:
+    if through is None:
+        return socket.create_connection((address.host, address.port), timeout=CONNECT_S)
+    where = (address.host, address.port)
+    return through.open_channel("direct-tcpip", where, ("", 0), timeout=CONNECT_S)
+
+
+def _kinds(host_key: str) -> tuple[str, ...]:
+    """Of the pinned key, so that the host proves that it has this one; () where it is not said."""
+    kind, _, key = host_key.partition(" ")
+    if not key:
+        return ()
+    return _RSA if kind == "ssh-rsa" else (kind,)
+
+
+def _authenticate(transport: paramiko.Transport, user: str, keys: Sequence[paramiko.PKey]) -> None:
+    """By the first that is accepted: an agent may have several."""
+    refused: paramiko.AuthenticationException | None = None
+    for key in keys:
+        try:
+            transport.auth_publickey(user, key)
+        except paramiko.AuthenticationException as error:
+            refused = error
+        else:
+            return
+    assert refused is not None
+    raise refused
+
+
+@contextlib.contextmanager
+def _own_keys(address: ShellAddress) -> Iterator[Sequence[paramiko.PKey]]:
+    """An agent signs while it is connected."""
+    if address.key_file is not None:
+        yield [_own_key(address.key_file)]
+        return
+    with contextlib.closing(paramiko.Agent()) as agent:
+        found = agent.get_keys()
+        if not found:
+            text = f"{address.host}: no key file is named, and the service has no agent with a key"
+            raise OperatorError(ErrorCode.SSH_KEY, text)
+        yield found
 
 
 def _own_key(path: Path) -> paramiko.PKey:
@@ -154,14 +223,27 @@ def _own_key(path: Path) -> paramiko.PKey:
 
 
 def _expect(address: ShellAddress, shown: paramiko.PKey) -> None:
-    if f"{shown.get_name()} {shown.get_base64()}" != address.host_key:
-        raise _other_machine(address.host)
+    seen = f"{shown.get_name()} {_fingerprint(shown)}"
+    if not address.host_key:
+        text = f"{address.host} shows {seen}: compare it on the machine, then name it"
+        raise OperatorError(ErrorCode.SSH_HOST_KEY, text)
+    if address.host_key not in {_known_hosts_form(shown), _fingerprint(shown)}:
+        raise _other_machine(address.host, seen)
 
 
-def _other_machine(host: str) -> OperatorError:
-    return OperatorError(
-        ErrorCode.SSH_HOST_KEY, f"{host} shows another host key than the pinned one"
-    )
+def _known_hosts_form(key: paramiko.PKey) -> str:
+    return f"{key.get_name()} {key.get_base64()}"
+
+
+def _fingerprint(key: paramiko.PKey) -> str:
+    """As OpenSSH shows it."""
+    digest = hashlib.sha256(key.asbytes()).digest()
+    return f"SHA256:{base64.b64encode(digest).decode().rstrip('=')}"
+
+
+def _other_machine(host: str, seen: str = "") -> OperatorError:
+    text = f"{host} shows another host key than the pinned one"
+    return OperatorError(ErrorCode.SSH_HOST_KEY, f"{text}: {seen}" if seen else text)
 
 
 @contextlib.contextmanager

@@ -12,6 +12,26 @@ _MIB_A_GIB: Final = 1024
 _INDENT: Final = "  "
 
 
+def show_identity(host: Tree) -> None:
+    """What is remembered besides the facts."""
+    access, controller, cloud = host["access"], host["controller"], host["cloudstack"]
+    target = access["target"] if access else None
+    show_record(
+        {
+            "name": host["name"],
+            "SSH": f"{target['user']}@{target['host']}:{target['port']}" if target else "",
+            "host key": target["host_key"] if target else "",
+            "jump": f"{access['jump']['user']}@{access['jump']['host']}"
+            if access and access["jump"]
+            else "",
+            "controller": f"{controller['host']}:{controller['port']}" if controller else "",
+            "CloudStack": f"{cloud['site']}/{cloud['uuid']}" if cloud else "",
+            "enrolled": f"{moment(host['enrolled_at'])} by {host['enrolled_by']}",
+            "inspected": moment(host["inspected_at"]),
+        }
+    )
+
+
 def show_facts(facts: Tree) -> None:
     """A host in short: what it is, how it boots, its GPUs; JSON has all of it."""
     machine, cpu, boot = facts["machine"], facts["cpu"], facts["boot"]

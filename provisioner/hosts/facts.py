@@ -106,7 +106,7 @@ class BootEntry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Boot:
+class HostBoot:
     """How the running kernel was started, and what else could be.
 
     Attributes:
@@ -222,7 +222,7 @@ class CloudAgent:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class System:
+class HostSystem:
     """Distribution, tools and services.
 
     Attributes:
@@ -265,8 +265,8 @@ class HostFacts:
     origin: Origin
     machine: Machine = field(default_factory=Machine)
     cpu: Processors = field(default_factory=Processors)
-    system: System = field(default_factory=System)
-    boot: Boot = field(default_factory=Boot)
+    system: HostSystem = field(default_factory=HostSystem)
+    boot: HostBoot = field(default_factory=HostBoot)
     iommu: Iommu = field(default_factory=Iommu)
     pci: tuple[PciDevice, ...] = ()
     gpus: tuple[Gpu, ...] = ()

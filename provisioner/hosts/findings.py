@@ -28,7 +28,7 @@ _ORDER: Final = {weight: number for number, weight in enumerate(Weight)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class HostFinding:
     """One thing that somebody should know.
 
     Attributes:
@@ -43,9 +43,9 @@ class Finding:
     remedy: str
 
 
-def findings_of(facts: HostFacts) -> tuple[Finding, ...]:
+def findings_of(facts: HostFacts) -> tuple[HostFinding, ...]:
     """All, what blocks first."""
-    found: dict[tuple[Code, str], Finding] = {}
+    found: dict[tuple[Code, str], HostFinding] = {}
     for seen in (each for rule in RULES for each in rule(facts)):
         key, one = (seen.code, seen.subject), _finding(seen)
         if key in found:  # two texts say the same
@@ -56,9 +56,9 @@ def findings_of(facts: HostFacts) -> tuple[Finding, ...]:
     )
 
 
-def _finding(seen: Seen) -> Finding:
+def _finding(seen: Seen) -> HostFinding:
     entry = CATALOGUE[seen.code]
-    return Finding(
+    return HostFinding(
         code=seen.code,
         weight=entry.weight,
         subject=seen.subject,

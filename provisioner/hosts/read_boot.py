@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from provisioner.hardware.unknown import NOT_SAID, Unknown
-from provisioner.hosts.facts import Boot, BootEntry, Loader
+from provisioner.hosts.facts import BootEntry, HostBoot, Loader
 from provisioner.hosts.read_machine import efi_variable
 from provisioner.hosts.texts import Texts
 
@@ -18,12 +18,12 @@ _BUILT_IN: Final = (
 """Modules whose place decides how a device can be bound early."""
 
 
-def read_boot(texts: Texts) -> Boot:
+def read_boot(texts: Texts) -> HostBoot:
     """All that the texts say of it."""
     line = texts.line("/proc/cmdline")
     words = line if isinstance(line, Unknown) else tuple(line.split())
     loader, evidence = _loader(texts, words)
-    return Boot(
+    return HostBoot(
         kernel=texts.line("/proc/sys/kernel/osrelease"),
         command_line=words,
         boot_id=texts.line("/proc/sys/kernel/random/boot_id"),

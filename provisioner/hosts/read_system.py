@@ -7,7 +7,7 @@ from xml.etree import ElementTree as ET
 
 from provisioner.hardware.pci import address_of
 from provisioner.hardware.unknown import MALFORMED, NOT_SAID, Unknown
-from provisioner.hosts.facts import CloudAgent, DiscoveryScript, Domain, HostDevice, System
+from provisioner.hosts.facts import CloudAgent, DiscoveryScript, Domain, HostDevice, HostSystem
 from provisioner.hosts.texts import Texts
 
 _CLASSES: Final = ("VGA compatible controller", "3D controller", "Display controller",
@@ -16,11 +16,11 @@ _UEFI: Final = "/etc/cloudstack/agent/uefi.properties"
 MOST_DOMAINS: Final = 2000
 
 
-def read_system_facts(texts: Texts) -> System:
+def read_system_facts(texts: Texts) -> HostSystem:
     """All that the texts say of it."""
     release = texts.file("/etc/os-release")
     values = {} if isinstance(release, Unknown) else _values(release)
-    return System(
+    return HostSystem(
         distribution=values.get("PRETTY_NAME") or values.get("NAME") or NOT_SAID,
         identifier=values.get("ID", NOT_SAID),
         tools=_pairs(texts.command("tools", partial=True)),
@@ -112,7 +112,7 @@ def _host_devices(root: ET.Element) -> Iterator[HostDevice]:
 
 
 # --- CloudStack -----------------------------------------------------------------------------
-def read_agent(texts: Texts, system: System) -> CloudAgent:
+def read_agent(texts: Texts, system: HostSystem) -> CloudAgent:
     """What makes guests here."""
     properties = texts.command("agent-properties", partial=True)
     version: str | Unknown | None = NOT_SAID

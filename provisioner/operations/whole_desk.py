@@ -10,6 +10,7 @@ from provisioner.operations.desk import (
     SiteKeyDesk,
 )
 from provisioner.operations.desk_differences import DifferenceDesk
+from provisioner.operations.desk_hosts import HostDesk
 from provisioner.operations.desk_registered import RegisteredDesk
 from provisioner.operations.desk_registration_lease import LeaseDesk
 
@@ -26,3 +27,4 @@ class Desk:
     leases: LeaseDesk
     site_keys: SiteKeyDesk
     differences: DifferenceDesk
+    hosts: HostDesk

@@ -14,15 +14,19 @@ class ShellAddress:
     """Where, as whom, and whom we expect there.
 
     Attributes:
-        host_key: Type and key in base64, as a known_hosts line has them behind the name.
-        key_file: Private key on this machine, without a passphrase.
+        host_key: Type and key in base64, as a known_hosts line has them behind the name; or the
+            key's fingerprint, SHA256:…; "" is not known, and the error tells what it is.
+        key_file: Private key on this machine, without a passphrase; None: the keys of the agent
+            of this process's environment.
+        jump: The machine through which it is reached.
     """
 
     host: str
     port: int
     user: str
     host_key: str
-    key_file: Path
+    key_file: Path | None
+    jump: "ShellAddress | None" = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +53,11 @@ class SeenFile:
 
 class Shell(Protocol):
     """One machine, while it is open."""
+
+    @property
+    def host_key(self) -> str:
+        """Type and key that it has shown."""
+        ...
 
     async def run(
         self, words: Sequence[str], *, stdin: bytes = b"", within: Seconds

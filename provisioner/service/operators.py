@@ -12,6 +12,7 @@ from provisioner.service.replies import application
 from provisioner.service.routes import Route, endpoints
 from provisioner.service.routes_catalogue import catalogue_routes
 from provisioner.service.routes_differences import difference_routes
+from provisioner.service.routes_hosts import host_routes
 from provisioner.service.routes_operations import operation_routes
 from provisioner.service.routes_records import document_route, record_routes
 from provisioner.service.routes_registered import registered_routes
@@ -33,6 +34,7 @@ def operator_table(
         *registration_lease_routes(desk.leases),
         *site_key_routes(desk.site_keys, clock.wall),
         *difference_routes(desk.differences),
+        *host_routes(desk.hosts),
     )
     return (*routes, document_route(routes))
 

@@ -74,6 +74,7 @@ class Route:
         takes: Type of the body; None where there is none.
         gives: Type of the answer, or a media type where the answer is not JSON.
         dries: Knows `dry_run`.
+        most_bytes: Of a body.
     """
 
     method: str
@@ -85,6 +86,7 @@ class Route:
     takes: type | None = None
     query: Mapping[str, Parameter] = field(default_factory=dict)
     dries: bool = False
+    most_bytes: int = MOST_BYTES
 
     def parameters(self) -> Mapping[str, Parameter]:
         """All keys of the query."""
@@ -162,5 +164,5 @@ def _typed(kind: type, text: str) -> Any:  # noqa: ANN401 what the parameter say
 async def _body(route: Route, request: Request) -> Any:  # noqa: ANN401 what the route takes
     if route.takes is None:
         return None
-    tree = await read_json(request, MOST_BYTES)
+    tree = await read_json(request, route.most_bytes)
     return read(route.takes, tree, code=ErrorCode.PAYLOAD_FIELD, source="body")

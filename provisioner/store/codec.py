@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
+from provisioner.hardware.unknown import Unknown
 from provisioner.secret import Secret
 
 T = TypeVar("T")
@@ -60,7 +61,7 @@ def _reader(kind: Any) -> Reader:  # noqa: ANN401 as wide as type hints are
     kind = getattr(kind, "__supertype__", kind)
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if origin in {types.UnionType, typing.Union}:
-        return _reader(next(each for each in arguments if each is not type(None)))
+        return _of_union(arguments)
     if origin in {tuple, frozenset, dict}:
         return _of_container(origin, [_reader(each) for each in arguments if each is not ...])
     if dataclasses.is_dataclass(kind) and isinstance(kind, type):
@@ -68,6 +69,19 @@ def _reader(kind: Any) -> Reader:  # noqa: ANN401 as wide as type hints are
     if isinstance(kind, type) and issubclass(kind, StrEnum | Path):
         return lambda tree: None if tree is None else kind(tree)
     return lambda tree: tree
+
+
+def _of_union(arguments: tuple[Any, ...]) -> Reader:
+    """One kind of value; or none, or one that is not known."""
+    inner = _reader(next(each for each in arguments if each not in {Unknown, type(None)}))
+    if Unknown not in arguments:
+        return inner
+
+    def read(tree: Tree) -> object:
+        is_unknown = isinstance(tree, dict) and tree.keys() == {"unknown"}
+        return Unknown(unknown=tree["unknown"]) if is_unknown else inner(tree)
+
+    return read
 
 
 def _of_record(kind: type) -> Reader:

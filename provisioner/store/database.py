@@ -19,6 +19,7 @@ from provisioner.store.engine import open_engine, translated
 from provisioner.store.evidence_log import Seal, SqlEvidenceLog
 from provisioner.store.failure_notes import SqlFailureNotes
 from provisioner.store.generation import Generation
+from provisioner.store.hosts import SqlHosts
 from provisioner.store.lock import InstanceLock
 from provisioner.store.observations import SqlObservations
 from provisioner.store.operations import SqlOperations
@@ -94,6 +95,7 @@ class Database:
             self.calls = SqlCallJournal(transactions, clock)
             self.audit = SqlAudit(transactions, clock)
             self.site_keys = SqlSiteKeys(transactions, cipher)
+            self.hosts = SqlHosts(transactions)
             self.failure_notes = SqlFailureNotes(transactions)
             self.seeds.drop_orphans()
             undone.pop_all()

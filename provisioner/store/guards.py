@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from provisioner.store.triggers.allocations import allocations
 from provisioner.store.triggers.evidence import evidence
 from provisioner.store.triggers.generation import generation
+from provisioner.store.triggers.hosts import hosts
 from provisioner.store.triggers.once import once
 from provisioner.store.triggers.operations import effects, operations, turns
 from provisioner.store.triggers.servers import cards, owners, proofs, servers
@@ -19,6 +20,7 @@ PARTS = (
     proofs,
     owners,
     cards,
+    hosts,
     allocations,
     operations,
     effects,

@@ -8,7 +8,7 @@ from provisioner.errors import ErrorCode, OperatorError
 from provisioner.store import guards
 from provisioner.store.engine import translated
 
-REVISION = "0010"
+REVISION = "0012"
 """The newest migration in migrations/versions."""
 MIGRATIONS = Path(__file__).with_name("migrations")
 

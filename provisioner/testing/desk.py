@@ -23,6 +23,7 @@ from provisioner.operations.desk import (
     ServerAct,
     Stage,
 )
+from provisioner.operations.desk_hosts import HostBook
 from provisioner.operations.server_change import Change
 from provisioner.operations.whole_desk import Desk
 from provisioner.ports.catalogue import ImageRecord
@@ -38,6 +39,7 @@ from provisioner.servers.model import Maintenance, Pool, ServerRecord
 from provisioner.servers.operation import OperationRecord, Status
 from provisioner.servers.states import Ending, Intent
 from provisioner.servers.turns import Turn
+from provisioner.testing.hosts import memory_book
 from provisioner.testing.register import MemoryRegister
 from provisioner.testing.registration_leases import MemoryLeases
 from provisioner.units import ImageName, OperationId, ServerName, SiteName, WallSeconds
@@ -82,6 +84,7 @@ class MemoryDesk:
     held_outside: dict[int, RegisteredRow] = field(default_factory=dict)
     api_keys: dict[SiteName, SiteKey] = field(default_factory=dict)
     compared: tuple[Report, ...] = ()
+    gpu_hosts: HostBook = field(default_factory=memory_book)
     turns_outside: dict[SiteName, RegistrationLease] = field(default_factory=dict)
 
     def desk(self) -> Desk:
@@ -95,6 +98,7 @@ class MemoryDesk:
             leases=MemoryLeases(self.turns_outside, self._now),
             site_keys=self,
             differences=self,
+            hosts=self.gpu_hosts,
         )
 
     def finish(self, operation: OperationId, status: Status = Status.DONE) -> None:

@@ -6,140 +6,34 @@ import shlex
 import socket
 import subprocess
 import threading
-from pathlib import Path, PurePosixPath
+from dataclasses import replace
+from pathlib import PurePosixPath
 
-import paramiko
 import pytest
-from paramiko.ed25519key import Ed25519Key
 
 from provisioner.adapters.ssh import open_shell
 from provisioner.errors import ErrorCode, OperatorError, TransientError
+from provisioner.hosts.bundle import read_bundle
+from provisioner.hosts.facts import Way
+from provisioner.hosts.model import SshAccess, SshHop
+from provisioner.hosts.reading import read_facts
+from provisioner.operations.host_gather import SshGather
 from provisioner.ports.shell import ShellAddress
 from provisioner.units import Seconds
+from tests.unit.adapters.ssh_machine import fingerprint, make_keys, public, start
 
 pytestmark = pytest.mark.emulated
 WITHIN = Seconds(10.0)
 
 
-class Files(paramiko.SFTPServerInterface):
-    """The machine's own files, as a server of this kind gives them."""
-
-    def __init__(self, server, *more, **named):
-        super().__init__(server, *more, **named)
-        self.server = server
-
-    def _answer(self, act):
-        try:
-            return act()
-        except OSError as error:
-            return paramiko.SFTPServer.convert_errno(error.errno)
-
-    def stat(self, path):
-        return self._answer(lambda: paramiko.SFTPAttributes.from_stat(Path(path).stat()))
-
-    def open(self, path, flags, attributes):
-        def opened():
-            handle = paramiko.SFTPHandle(flags)
-            mode = "wb" if flags & os.O_WRONLY else "rb"
-            descriptor = os.open(path, flags, 0o666)
-            file = os.fdopen(descriptor, mode)
-            handle.readfile = handle.writefile = file
-            handle.stat = lambda: paramiko.SFTPAttributes.from_stat(os.fstat(file.fileno()))
-            handle.chattr = lambda new: self.chattr(path, new)
-            return handle
-
-        return self._answer(opened)
-
-    def chattr(self, path, attributes):
-        def changed():
-            self.server.noted.append((path, attributes.st_mode, Path(path).stat().st_size))
-            if self.server.full:
-                raise OSError(28, "No space left on device")
-            if attributes.st_mode is not None:
-                Path(path).chmod(attributes.st_mode)
-            return paramiko.SFTP_OK
-
-        return self._answer(changed)
-
-    def posix_rename(self, old, new):
-        return self._answer(lambda: Path(old).replace(new) and paramiko.SFTP_OK)
-
-    def remove(self, path):
-        return self._answer(lambda: Path(path).unlink() or paramiko.SFTP_OK)
-
-
-class Machine(paramiko.ServerInterface):
-    """One SSH server that accepts one key and runs what it is told."""
-
-    def __init__(self, host_key, accepted):
-        self.host_key, self.accepted, self.lines = host_key, accepted, []
-        self.noted, self.full = [], False
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.port = self.listener.getsockname()[1]
-        threading.Thread(target=self._serve, daemon=True).start()
-
-    def _serve(self):
-        while True:
-            try:
-                connection, _ = self.listener.accept()
-            except OSError:
-                return
-            transport = paramiko.Transport(connection)
-            transport.add_server_key(self.host_key)
-            transport.set_subsystem_handler("sftp", paramiko.SFTPServer, Files)
-            try:
-                transport.start_server(server=self)
-            except (EOFError, OSError, paramiko.SSHException):
-                transport.close()
-
-    def get_allowed_auths(self, _user):
-        return "publickey"
-
-    def check_auth_publickey(self, user, key):
-        good = user == "root" and key.get_base64() == self.accepted
-        return paramiko.AUTH_SUCCESSFUL if good else paramiko.AUTH_FAILED
-
-    def check_channel_request(self, _kind, _number):
-        return paramiko.OPEN_SUCCEEDED
-
-    def check_channel_exec_request(self, channel, command):
-        self.lines.append(command.decode())
-        threading.Thread(target=self._run, args=(channel, command.decode()), daemon=True).start()
-        return True
-
-    def _run(self, channel, line):
-        given = b""
-        while piece := channel.recv(65536):
-            given += piece
-        if line.startswith("sleep"):
-            return
-        done = subprocess.run(line, shell=True, input=given, capture_output=True, check=False)
-        channel.sendall(done.stdout)
-        channel.sendall_stderr(done.stderr)
-        channel.send_exit_status(done.returncode)
-        channel.close()
-
-
 @pytest.fixture(scope="module")
 def keys(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("keys")
-    made = {}
-    for name in ("host", "other", "user", "stranger"):
-        words = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / name)]
-        subprocess.run(words, check=True)
-        made[name] = folder / name
-    return made
-
-
-def public(path):
-    return " ".join(path.with_suffix(".pub").read_text().split()[:2])
+    return make_keys(tmp_path_factory.mktemp("keys"))
 
 
 @pytest.fixture
 def machine(keys):
-    made = Machine(
-        Ed25519Key.from_private_key_file(str(keys["host"])), public(keys["user"]).split()[1]
-    )
+    made = start(keys)
     yield made
     made.listener.close()
 
@@ -288,3 +182,125 @@ def test_a_key_with_a_passphrase_is_refused_and_nobody_asked(machine, keys, tmp_
     with pytest.raises(OperatorError) as caught:
         within(where, lambda shell: shell.run(["id"], within=WITHIN))
     assert caught.value.code is ErrorCode.SSH_KEY
+
+
+# --- how GPU hosts are reached --------------------------------------------------------------
+def test_a_fingerprint_is_a_pin_and_the_whole_key_is_told(machine, keys):
+    where = replace(address(machine, keys), host_key=fingerprint(keys["host"]))
+
+    async def shown(shell):
+        return shell.host_key
+
+    assert within(where, shown) == public(keys["host"])
+
+
+@pytest.mark.parametrize("pinned", ["", "SHA256:" + "A" * 43])
+def test_without_the_right_fingerprint_the_shown_one_is_told_and_nothing_runs(
+    machine, keys, pinned
+):
+    where = replace(address(machine, keys), host_key=pinned)
+    with pytest.raises(OperatorError) as caught:
+        within(where, lambda shell: shell.run(["id"], within=WITHIN))
+    assert caught.value.code is ErrorCode.SSH_HOST_KEY
+    assert f"ssh-ed25519 {fingerprint(keys['host'])}" in caught.value.brief
+    assert machine.lines == []
+
+
+@pytest.fixture
+def jump(keys):
+    made = start(keys, host="other")
+    yield made
+    made.listener.close()
+
+
+def through(machine, jump, keys, *, pinned="other"):
+    hop = replace(address(jump, keys), host_key=public(keys[pinned]))
+    return replace(address(machine, keys), jump=hop)
+
+
+def test_through_another_machine_each_shows_its_own_key(machine, jump, keys):
+    where = through(machine, jump, keys)
+    done = within(where, lambda shell: shell.run(["echo", "here"], within=WITHIN))
+    assert done.output == b"here\n"
+    assert jump.jumps == [("127.0.0.1", machine.port)]
+    assert (jump.lines, machine.lines) == ([], ["echo here"])
+
+
+def test_a_jump_host_with_another_key_leads_nowhere(machine, jump, keys):
+    with pytest.raises(OperatorError) as caught:
+        within(
+            through(machine, jump, keys, pinned="stranger"),
+            lambda shell: shell.run(["id"], within=WITHIN),
+        )
+    assert caught.value.code is ErrorCode.SSH_HOST_KEY
+    assert jump.jumps == machine.lines == []
+
+
+@pytest.fixture
+def agent(keys, tmp_path, monkeypatch):
+    """An SSH agent with two keys, of which the second one is accepted."""
+    path = tmp_path / "agent"
+    running = subprocess.Popen(["ssh-agent", "-D", "-a", str(path)], stdout=subprocess.DEVNULL)
+    while not path.exists():
+        assert running.poll() is None
+    monkeypatch.setenv("SSH_AUTH_SOCK", str(path))
+    for name in ("stranger", "user"):
+        subprocess.run(["ssh-add", "-q", str(keys[name])], check=True)
+    yield path
+    running.terminate()
+    running.wait()
+
+
+def test_the_keys_of_an_agent_are_tried_one_after_the_other(machine, keys, agent):
+    where = replace(address(machine, keys), key_file=None)
+    done = within(where, lambda shell: shell.run(["echo", "in"], within=WITHIN))
+    assert done.output == b"in\n"
+
+
+def test_without_a_key_file_and_an_agent_it_is_said(machine, keys, monkeypatch):
+    monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
+    with pytest.raises(OperatorError) as caught:
+        within(
+            replace(address(machine, keys), key_file=None),
+            lambda shell: shell.run(["id"], within=WITHIN),
+        )
+    assert caught.value.code is ErrorCode.SSH_KEY
+
+
+def access(machine, keys, **fields):
+    target = SshHop(host="127.0.0.1", port=machine.port, host_key=fingerprint(keys["host"]))
+    return SshAccess(target=replace(target, **fields), key_file=keys["user"])
+
+
+def test_a_hosts_texts_come_in_one_connection_by_one_command(machine, keys):
+    gather = SshGather(open_shell)
+    content, key = asyncio.run(gather(access(machine, keys)))
+    assert machine.lines == ["sh -s"]
+    assert len(machine.transports) == 1
+    assert key == public(keys["host"])
+    facts = read_facts(read_bundle(content, source="host"), way=Way.SSH)
+    assert facts.problems == ()
+    assert facts.boot.kernel
+
+
+@pytest.mark.parametrize(
+    ("answer", "code"),
+    [
+        ("sudo: a password is required", ErrorCode.SSH_SUDO),
+        ("sh: not found", ErrorCode.SSH_FAILED),
+    ],
+)
+def test_what_a_host_refuses_is_one_line(machine, keys, answer, code, monkeypatch):
+    monkeypatch.setattr(machine, "instead", f"echo '{answer}' >&2; exit 1")
+    with pytest.raises(OperatorError) as caught:
+        asyncio.run(SshGather(open_shell)(access(machine, keys)))
+    assert caught.value.code is code
+    assert answer in caught.value.brief
+
+
+def test_another_user_than_root_asks_sudo_which_never_asks_back(machine, keys, monkeypatch):
+    monkeypatch.setattr(machine, "user", "ops")
+    monkeypatch.setattr(machine, "instead", "printf '\\037\\213x'")
+    content, _ = asyncio.run(SshGather(open_shell)(access(machine, keys, user="ops")))
+    assert content == b"\x1f\x8bx"
+    assert machine.lines == ["sudo -n sh -s"]

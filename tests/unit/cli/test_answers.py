@@ -27,6 +27,7 @@ NO_ANSWER = {("serve",), ("completion",), ("lab", "payload"), ("host", "bundle-c
 ELSEWHERE = {
     *(("ramdisk", "build"), ("ramdisk", "update"), ("evidence", "verify-chain")),
     *(("lab", "cloudstack", word) for word in ("up", "down", "status")),
+    ("host", "bundle"),
 }
 """They work on real files or processes, in tests of their own; the others are all called here."""
 
@@ -63,9 +64,9 @@ def words_of(rig, identifier, words, command):
         given[-1] = "a"
     if words in {("image", "show"), ("image", "remove")}:
         given[-1] = "tiny"
-    if "--bundle=x" in given:
+    if words[0] == "host" and words[1] != "list":
         (rig.folder / "h.tar").write_bytes(good_host().packed())
-        given[given.index("--bundle=x")] = f"--bundle={rig.folder / 'h.tar'}"
+        given.insert(len(words), f"--bundle={rig.folder / 'h.tar'}")
     given += behind.get(words, [])
     at = len(words)
     return [*given[:at], "--output", "json", *given[at:]]
@@ -117,7 +118,10 @@ LOOKS = {
     ),
     *(("server", "calls"), ("operation", "follow"), ("audit", "list"), ("config", "check")),
     ("reconcile", "list"),
-    *(("host", word) for word in ("bundle-command", "inspect", "topology", "findings")),
+    *(
+        ("host", word)
+        for word in ("bundle-command", "bundle", "list", "show", "topology", "findings")
+    ),
     *(("evidence", word) for word in ("show", "export", "verify", "verify-chain")),
     *(("lab", "status"), ("lab", "payload"), ("lab", "cloudstack", "status"), ("completion",)),
 }
@@ -127,7 +131,7 @@ MAKES = {
     *(("lab", "cloudstack", "up"), ("lab", "cloudstack", "down")),
 }
 """They make files for who calls them, or what evidence is kept with: no service is asked."""
-HARDWARE = {"server", "operation", "reconcile"}
+HARDWARE = {"server", "operation", "reconcile", "host"}
 
 
 def test_every_command_speaks_to_programs_too(rig):

@@ -12,7 +12,10 @@ from provisioner.hosts.collect import collect_script
 from provisioner.hosts.facts import Way
 from provisioner.hosts.reading import read_facts
 from provisioner.hosts.texts import COMMANDS
+from provisioner.testing.hosts import SHOWN_KEY
 from tests.unit.hosts.built import GPU, good_host, recorded
+
+UUID = "11111111-2222-4333-8444-555555555555"
 
 
 @pytest.fixture
@@ -158,3 +161,111 @@ def test_a_bundle_is_packed_by_hand_from_anyones_text(tmp_path, rig):
     shown = rig.run("host", "inspect", "--bundle", str(tmp_path / "h.tar"))
     assert "NVIDIA A100 PCIe 80GB" in shown.output
     shutil.rmtree(folder)
+
+
+# --- with a service -------------------------------------------------------------------------
+SSH = ("--address", "10.0.0.7", "--key-file", "/k", "--fingerprint", "SHA256:" + "A" * 43)
+
+
+@pytest.fixture
+def served(rig):
+    rig.desk.gpu_hosts.gather.content = recorded("dell-xe9680-h200-mig")
+    return rig
+
+
+def test_a_host_is_enrolled_over_ssh_and_shown(served):
+    done = served.run(
+        "host", "add", "gpu1", *SSH, "--controller", "10.0.9.7", "--cloudstack", f"lab/{UUID}"
+    )
+    assert done.exit_code == 0, done.output
+    (asked,) = served.desk.gpu_hosts.gather.asked
+    assert (asked.target.host, asked.target.user, str(asked.key_file)) == ("10.0.0.7", "root", "/k")
+    for part in (
+        "root@10.0.0.7:22",
+        SHOWN_KEY,
+        "10.0.9.7:443",
+        f"lab/{UUID}",
+        "NVIDIA H200",
+        "140 GiB",
+    ):
+        assert part in done.output
+    assert served.run("host", "show", "gpu1").output == done.output
+    listed = served.run("host", "list").output.splitlines()
+    assert "2 x NVIDIA H200 SXM 141GB" in listed[1]
+    assert "2 warns, 2 notes" in listed[1]
+
+
+def test_a_host_that_is_there_answers_as_its_bundle_does(served, tmp_path):
+    served.run("host", "add", "gpu1", *SSH)
+    path = tmp_path / "h.tar.gz"
+    assert served.run("host", "bundle", "gpu1", str(path)).exit_code == 0
+    for words in (("findings",), ("topology",), ("topology", "--all")):
+        of_service = served.run("host", *words, "gpu1")
+        assert of_service.output == served.run("host", *words, "--bundle", str(path)).output != ""
+
+
+def test_a_rehearsal_says_so(served):
+    done = served.run("host", "add", "gpu1", *SSH, "--dry-run")
+    assert done.output.startswith("only looked at, nothing is remembered\n")
+    assert served.run("host", "list", "--output", "json").output.count("gpu1") == 0
+
+
+def test_through_a_jump_host_with_an_agent(served):
+    words = ("--address", "10.0.0.7", "--agent", "--user", "ops", "--jump", "me@[fd00::1]:2222")
+    pin = "SHA256:" + "B" * 43
+    done = served.run("host", "add", "gpu1", *words, "--jump-fingerprint", pin)
+    assert done.exit_code == 0, done.output
+    (asked,) = served.desk.gpu_hosts.gather.asked
+    assert (asked.key_file, asked.target.user, asked.target.host_key) == (None, "ops", "")
+    assert (asked.jump.user, asked.jump.host, asked.jump.port) == ("me", "fd00::1", 2222)
+    assert asked.jump.host_key == pin
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ((), "give --address, or --bundle"),
+        (("--jump", "a"), "give --address with"),
+        (("--address", "a"), "either --key-file or --agent"),
+        (("--address", "a", "--agent", "--key-file", "k"), "either --key-file or --agent"),
+        (("--address", "a", "--agent", "--jump", "b"), "--jump and --jump-fingerprint together"),
+        (("--address", "a", "--agent", "--jump", "@", "--jump-fingerprint", "x"), "[USER@]HOST"),
+        (("--address", "a", "--agent", "--controller", "u@b"), "HOST[:PORT] is expected"),
+        (("--address", "a", "--agent", "--cloudstack", "zone1"), "SITE/UUID is expected"),
+        (("--address", "a b", "--agent"), "access.target.host: an address or a host name"),
+        (("--address", "a", "--agent", "--fingerprint", "MD5:x"), "access.target.host_key: SHA256"),
+    ],
+)
+def test_options_that_do_not_go_together(served, words, says):
+    done = served.run("host", "add", "gpu1", *words)
+    assert done.exit_code == 64
+    assert says in done.output
+    assert served.desk.gpu_hosts.gather.asked == []
+
+
+@pytest.mark.parametrize("word", ["show", "inspect", "topology", "findings"])
+def test_a_host_that_nobody_knows(served, word):
+    done = served.run("host", word, "gpu9")
+    assert (done.exit_code, done.output.split(":")[0]) == (64, "HOST_UNKNOWN")
+
+
+@pytest.mark.parametrize("word", ["show", "topology", "findings"])
+def test_a_name_and_a_bundle_are_two_hosts(served, bundle, word):
+    assert served.run("host", word).exit_code == 64
+    assert served.run("host", word, "gpu1", "--bundle", str(bundle)).exit_code == 64
+
+
+def test_newer_texts_may_be_brought_by_hand(served, bundle, tmp_path):
+    path = tmp_path / "old.tar.gz"
+    path.write_bytes(recorded("dell-xe9680-h200-mig"))
+    served.run("host", "add", "gpu1", "--bundle", str(path))
+    done = served.run("host", "inspect", "gpu1", "--bundle", str(bundle))
+    assert (done.exit_code, done.output.split(":")[0]) == (4, "OTHER_MACHINE")
+    assert served.run("host", "inspect", "gpu1", "--bundle", str(path)).exit_code == 0
+
+
+def test_a_bundle_that_is_none_is_refused_by_the_service_too(served, tmp_path):
+    path = tmp_path / "x"
+    path.write_bytes(b"x")
+    done = served.run("host", "add", "gpu1", "--bundle", str(path))
+    assert done.output.startswith("BUNDLE_INVALID: gpu1: no tar")

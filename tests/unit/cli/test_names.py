@@ -38,8 +38,12 @@ CODES = {
     "pool": ErrorCode.POOL_UNKNOWN,
     "image": ErrorCode.IMAGE_UNKNOWN,
     "site": ErrorCode.SITE_UNKNOWN,
+    "host": ErrorCode.HOST_UNKNOWN,
 }
-MAKES = {("pool", "put"), ("image", "import"), ("init", "token"), ("init", "entry")}
+MAKES = {
+    *(("pool", "put"), ("image", "import"), ("init", "token"), ("init", "entry")),
+    ("host", "add"),
+}
 
 
 def test_what_nobody_has_is_unknown_in_one_way_everywhere(rig):
