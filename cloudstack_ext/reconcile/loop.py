@@ -1,7 +1,7 @@
 """Rounds over each CloudStack: look, compare, mend what is mended by itself, tell the rest."""
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -17,7 +17,7 @@ from provisioner.ports.controllers import PowerAct
 from provisioner.ports.differences import BY_ITSELF, Act, Finding, Report
 from provisioner.ports.machines import Machines
 from provisioner.ports.registered import Registered, RegisteredRow
-from provisioner.servers.allocation import InstanceKey, InstanceRequest, Remembered
+from provisioner.servers.allocation import InstanceKey, InstanceRequest, Phase, Remembered
 from provisioner.servers.model import Power
 from provisioner.store.waiting import stored
 from provisioner.units import InstanceId, MonotonicSeconds, Seconds, SiteName
@@ -68,11 +68,13 @@ class Reconciler:
             await self.clock.sleep(self.every)
 
     async def round(self, site: SiteName) -> Report:
-        """One look at one site; what is mended by itself is mended."""
+        """One look at one site; what is mended by itself is mended, unless there is a doubt."""
         report = await self._look(site)
         for finding in report.findings:
             if finding.act in BY_ITSELF:
-                await self._mend(site, finding)
+                # what was found before a doubt is told, and may be so no more
+                if not report.doubt:
+                    await self._mend(site, finding)
             else:
                 log.warning("%s: %s", finding.kind, finding.cause, extra=_fields(finding))
         return report
@@ -140,9 +142,14 @@ class Reconciler:
         if union is None:
             return Report(site=site)
         ours = await self._ours(site)
-        here = [each.allocation.key.instance for each in ours]
-        deleted = {each.allocation.key.instance for each in ours if each.is_deleted}
-        cloud = self._clouds[site] = before.after(union, here, deleted)
+        known = [each.allocation.key.instance for each in ours]
+        living = {
+            each.allocation.key.instance
+            for each in ours
+            if each.allocation.phase is not Phase.ENDED
+        }
+        deleted = await self._deleted(site, before.lost(union, living))
+        cloud = self._clouds[site] = before.after(union, known, living, deleted)
         sizes = {
             row.outside_id: row.name
             for row in rows
@@ -150,6 +157,14 @@ class Reconciler:
         }
         found = last.findings if cloud.doubt else compare(cloud, ours, sizes)
         return Report(site=site, at=union.at, doubt=cloud.doubt, findings=found)
+
+    async def _deleted(
+        self, site: SiteName, instances: Iterable[InstanceId]
+    ) -> frozenset[InstanceId]:
+        """Those whose end CloudStack asked for; of most nothing is kept but that."""
+        is_deleted = self.records.allocations.is_deleted
+        keys = [InstanceKey(site=site, instance=each) for each in instances]
+        return frozenset([key.instance for key in keys if await stored(is_deleted, key)])
 
     async def _ours(self, site: SiteName) -> list[Ours]:
         since = MonotonicSeconds(self.clock.monotonic() - self.readings_s)

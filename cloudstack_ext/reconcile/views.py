@@ -80,8 +80,26 @@ class Cloud:
     missing: Mapping[InstanceId, Missing] = field(default_factory=dict)
     doubt: str = ""
 
+    def lost(self, union: Union, living: Iterable[InstanceId]) -> frozenset[InstanceId]:
+        """What this union should show and does not, by the one before.
+
+        Args:
+            union: The new one.
+            living: Instances that have a server here: what the first union after a start should
+                show.
+        """
+        if self.union is None:
+            return frozenset(living) - union.instances.keys()
+        rows = self.union.instances.values()
+        stays = frozenset(row.instance for row in rows if row.state not in GOES)
+        return stays - union.instances.keys()
+
     def after(
-        self, union: Union, ours: Iterable[InstanceId], deleted: Collection[InstanceId]
+        self,
+        union: Union,
+        known: Iterable[InstanceId],
+        living: Collection[InstanceId],
+        deleted: Collection[InstanceId],
     ) -> "Cloud":
         """One union later.
 
@@ -90,14 +108,15 @@ class Cloud:
 
         Args:
             union: The new one.
-            ours: Instances that have something here.
+            known: Instances that were heard of here.
+            living: Those of them that have a server here.
             deleted: Of which CloudStack asked for the end: they may be gone.
         """
-        doubt = self._doubt(union, deleted)
+        doubt = self._doubt(union, living, deleted)
         if doubt:
             return replace(self, doubt=doubt)
         missing = {}
-        for instance in ours:
+        for instance in known:
             if instance not in union.instances:
                 before = self.missing.get(instance, Missing(since=union.at, times=0))
                 missing[instance] = replace(before, times=before.times + 1)
@@ -120,18 +139,15 @@ class Cloud:
         row = self.union.instances.get(instance)
         return None if row is None else row.is_protected
 
-    def _doubt(self, union: Union, deleted: Collection[InstanceId]) -> str:
+    def _doubt(
+        self, union: Union, living: Collection[InstanceId], deleted: Collection[InstanceId]
+    ) -> str:
         if not union.sees_ours:
             return "it does not show our extension and every host of ours: is this the key?"
-        if self.union is None:
-            return ""
-        before = self.union.instances
-        lost = sum(
-            row.state not in GOES and instance not in union.instances and instance not in deleted
-            for instance, row in before.items()
-        )
-        if lost > max(1, LOST_SHARE * len(before)):
-            return f"{lost} of {len(before)} instances are gone at once"
+        lost = len(self.lost(union, living) - frozenset(deleted))
+        before = len(living if self.union is None else self.union.instances)
+        if lost > max(1, LOST_SHARE * before):
+            return f"{lost} of {before} instances are gone at once"
         return ""
 
 

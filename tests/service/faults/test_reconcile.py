@@ -65,6 +65,25 @@ def test_an_api_that_is_away_or_blind_is_doubted_and_changes_nothing(asked):
     assert asked.site.states()["s1"] == "ACTIVE"
 
 
+def test_empty_lists_are_doubted_and_change_nothing(asked):
+    """Before and after a restart of the service, which has no list then to compare them with."""
+    for _ in range(2):
+        installed(asked)
+    until(asked, lambda one: one["asked_s_ago"] is not None and not one["doubt"], "a look")
+    before = len(asked.site.rack.log.acts())
+    with asked.server.state.lock:
+        asked.server.state.instances.clear()
+    gone = "2 of 2 instances are gone at once"
+    until(asked, lambda one: one["doubt"] == gone, "they are doubted")
+    asked.site.stop()
+    asked.site.start()
+    until(asked, lambda one: one["doubt"] == gone, "they are doubted again")
+    time.sleep(2.0)
+    assert seen(asked)["differences"] == []
+    assert [act for act in asked.site.rack.log.acts()[before:] if " power " in act] == []
+    assert {asked.site.states()[name] for name in ("s1", "s2")} == {"ACTIVE"}
+
+
 def test_the_command_lists_and_refuses_what_is_not_there(asked):
     until(asked, lambda one: one["asked_s_ago"] is not None, "a look")
     listed = asked.site.command(

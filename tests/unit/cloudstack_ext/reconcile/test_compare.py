@@ -142,10 +142,10 @@ def test_an_id_is_the_same_as_long_as_the_difference_is():
 OTHERS = tuple(replace(ROW, instance=f"o-{n}") for n in range(20))
 
 
-def after(*looks, deleted=()):
+def after(*looks, living=("i-1",), deleted=()):
     cloud = Cloud()
     for at, rows, more in looks:
-        cloud = cloud.after(union(*rows, at=at, **more), ["i-1"], deleted)
+        cloud = cloud.after(union(*rows, at=at, **more), ["i-1"], living, deleted)
     return cloud
 
 
@@ -182,6 +182,25 @@ def test_a_list_that_lost_many_at_once_is_not_believed():
     cloud = after((0, OTHERS, {}), (450, (), {}), (900, (), {}), (2000, OTHERS[:17], {}))
     assert not cloud.is_absent("i-1")
     assert "3 of 20 instances are gone at once" in cloud.doubt
+
+
+@pytest.mark.parametrize(("lost", "believed"), [(2, True), (3, False)])
+def test_a_tenth_of_a_list_may_go_at_once_and_no_more(lost, believed):
+    cloud = after((0, OTHERS, {}), (450, OTHERS[lost:], {}))
+    assert (cloud.doubt == "") is believed
+    assert cloud.union.at == (450 if believed else 0)
+
+
+@pytest.mark.parametrize(
+    ("shown", "believed"), [(OTHERS, True), (OTHERS[:18], True), (OTHERS[:17], False), ((), False)]
+)
+def test_the_first_list_after_a_start_is_held_against_those_that_have_a_server(shown, believed):
+    living = [row.instance for row in OTHERS]
+    looks = [(at, shown, {}) for at in (0, 450, 900)]
+    cloud = after(*looks, living=living)
+    assert (cloud.doubt == "") is believed
+    assert cloud.is_absent("i-1") is believed
+    assert after(*looks, living=living, deleted=living).doubt == ""
 
 
 def test_what_was_deleted_or_in_error_may_go_in_numbers():

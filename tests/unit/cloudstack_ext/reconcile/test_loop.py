@@ -24,6 +24,7 @@ from tests.unit.operations.conftest import (  # noqa: F401 fixtures
 from tests.unit.operations.world import REQUEST
 
 ID = REQUEST.key.instance
+OTHER = store.instance_request("22222222-2222-2222-2222-222222222222")
 ROW = CloudInstance(
     instance=ID,
     name=REQUEST.name,
@@ -198,6 +199,62 @@ def test_an_api_that_is_lost_or_blind_moves_nothing(active, reconciler, sky, cas
     assert active.state() is State.ACTIVE
     presses = [call for call in active.machines["s1"].calls[before:] if call.startswith("power ")]
     assert presses == []
+
+
+def stopped_but_on(active, sky):  # noqa: F811
+    """CloudStack believes a stop done, and somebody has switched the server on."""
+    if active.allocation().wanted is not Power.OFF:
+        active.power("off")
+    active.machines["s1"].power = Power.ON
+    sky.shows(state="Stopped")
+    active.pass_time(450.0)
+    read(active, Power.ON)
+    return active.live
+
+
+@pytest.mark.parametrize("case", WORLDS)
+def test_nothing_that_was_found_before_is_mended_on_a_doubt(active, reconciler, sky, case):  # noqa: F811
+    stopped_but_on(active, sky)(reconciler.round("lab"))
+    assert active.power_of() is Power.OFF  # with a list that is believed
+    stopped_but_on(active, sky)
+    for name, value in WORLDS[case].items():
+        setattr(sky, name, value)
+    before = len(active.machines["s1"].calls)
+    report = active.live(reconciler.round("lab"))
+    assert report.doubt
+    assert kinds(report) == [Difference.STOPPED_ON]  # it is told on
+    assert active.machines["s1"].calls[before:] == []
+    assert active.power_of() is Power.ON
+
+
+@pytest.mark.parametrize("case", WORLDS)
+def test_after_a_restart_an_api_that_is_lost_or_blind_moves_nothing_either(
+    active,  # noqa: F811
+    reconciler,
+    sky,
+    case,
+):
+    """There is no list before it that it could be held against."""
+    active.ask_for_deployment(OTHER)
+    active.walk()
+    stopped_but_on(active, sky)
+    for name, value in WORLDS[case].items():
+        setattr(sky, name, value)
+    before = len(active.machines["s1"].calls)
+    report = rounds(active, reconciler, times=20)
+    assert report.doubt
+    assert report.findings == ()
+    assert active.machines["s1"].calls[before:] == []
+
+
+def test_many_that_were_deleted_between_two_lists_are_no_doubt(active, reconciler, sky):  # noqa: F811
+    rounds(active, reconciler)
+    sky.rows = sky.rows[10:]
+    assert rounds(active, reconciler).doubt == "10 of 31 instances are gone at once"
+    for row in MANY[:10]:
+        key = replace(REQUEST.key, instance=row.instance)
+        active.live(active.bare_metal.release(key, "lab", until=active.within(1.0)))
+    assert rounds(active, reconciler).doubt == ""
 
 
 def test_the_last_list_says_for_ten_minutes_whether_an_instance_is_protected(
