@@ -11,6 +11,7 @@ from pathlib import Path
 from cloudstack_ext import contract, verbs
 from cloudstack_ext.main_engine import Engine
 from cloudstack_ext.main_parts import SITE_ARCHIVE, Parts
+from cloudstack_ext.registration.actions import ActionName
 from provisioner.adapters.keys.private_file import read_private
 from provisioner.adapters.operation_files import OperationFiles
 from provisioner.adapters.ssh import open_shell
@@ -83,6 +84,7 @@ def _for_cloudstack(parts: Parts, stopping: asyncio.Event) -> Iterator[Listener]
         answer=partial(_answer, parts),
         refuse=_refused,
         caller_of=CallerByUid(settings.site_of_uid()),
+        names=frozenset({*contract.Verb, contract.STATUSES, *ActionName}),
         clock=parts.clock,
         metrics=parts.metrics,
         stopping=stopping,

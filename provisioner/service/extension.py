@@ -42,12 +42,15 @@ class Extension:
 
     Attributes:
         caller_of: Asked before anything of a request's body is read.
+        names: Of all verbs and actions. What a caller calls by another name is counted as one:
+            each name is kept for as long as the service lives.
         stopping: Set when the service is about to end.
     """
 
     answer: Answer
     refuse: Refuse
     caller_of: CallerOf
+    names: frozenset[str]
     clock: Clock
     metrics: Metrics
     stopping: asyncio.Event
@@ -74,7 +77,7 @@ class Extension:
                 return Response("the service is stopping", 503)
             line, status = answered
             seconds = self.clock.monotonic() - began
-            self.metrics.verb(verb if status == 0 else "failed", status, seconds)
+            self.metrics.verb(verb if verb in self.names else "unknown", status, seconds)
             said = f": {line}" if status else ""
             log.info("verb %s: exit %d in %.3f s%s", verb, status, seconds, said)
         return _reply(line, status, 200)

@@ -76,7 +76,7 @@ class Metrics:
         self._operations.labels(operation, outcome).inc()
 
     def verb(self, verb: str, status: int, seconds: float) -> None:
-        """A verb was answered; names that are none of ours are counted as one."""
+        """A verb or action was answered; the caller counts names that are none of ours as one."""
         self._verbs.labels(verb, str(status)).observe(seconds)
 
     def text(

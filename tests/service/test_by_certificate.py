@@ -41,6 +41,7 @@ class Service:
                 sites=[SiteName("lab"), SiteName("zone1")],
                 clock=self.clock,
             ),
+            names=frozenset(),
             clock=self.clock,
             metrics=Metrics(),
             stopping=asyncio.Event(),

@@ -212,6 +212,7 @@ def test_a_held_verb_is_let_go_and_the_service_ends_soon(tmp_path):
         answer=answer,
         refuse=lambda error: (str(error), 1),
         caller_of=CallerByUid({os.getuid(): SiteName("lab")}),
+        names=frozenset(),
         clock=SystemClock(),
         metrics=Metrics(),
         stopping=stopping,

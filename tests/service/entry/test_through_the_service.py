@@ -60,6 +60,7 @@ class Service:
             answer=self._answer,
             refuse=self._refuse,
             caller_of=self._by_certificate() if https else self._by_uid(),
+            names=frozenset(),
             clock=self.clock,
             metrics=Metrics(),
             stopping=self._stopping,

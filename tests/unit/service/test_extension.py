@@ -1,5 +1,6 @@
 import asyncio
 import json
+import re
 
 import pytest
 
@@ -19,12 +20,14 @@ class Service:
         self.release = asyncio.Event()
         self.release.set()
         self.cancelled = False
+        self.line, self.exit, self.metrics = '{"status":"success"}', 0, Metrics()
         self.app = Extension(
             answer=self.answer,
             refuse=self.refuse,
             caller_of=CallerByUid({7: SiteName("lab")}),
+            names=frozenset({"create", "power-cycle"}),
             clock=FakeClock(),
-            metrics=Metrics(),
+            metrics=self.metrics,
             stopping=self.stopping,
         ).app()
 
@@ -35,7 +38,13 @@ class Service:
         except asyncio.CancelledError:
             self.cancelled = True
             raise
-        return '{"status":"success"}', 0
+        return self.line, self.exit
+
+    def counted(self) -> set[tuple[str, str]]:
+        """Verb and exit of each series of the metric."""
+        text = self.metrics.text((), ()).decode()
+        found = re.findall(r'rackwright_verb_seconds_count{exit="(.)",verb="([^"]*)"}', text)
+        return {(verb, status) for status, verb in found}
 
     def refuse(self, error: RackwrightError) -> tuple[str, int]:
         return json.dumps({"status": "error", "error": str(error)}), 1
@@ -64,6 +73,16 @@ def test_a_verb_is_answered_with_its_line_and_exit_status(service):
 def test_a_verb_is_decoded_and_passed_on_whatever_it_is(service):
     service.ask("/v1/verbs?verb=do%20it%26&wait=x")
     assert service.asked[0][::2] == ("do it&", "x")
+
+
+def test_what_is_counted_has_a_name_of_ours_or_none(service):
+    """A custom action's name in argv[1] is the administrator's, and its payload alone counts."""
+    for status in (0, 1):
+        service.exit = status
+        for verb in ("create", "power-cycle", "my-own", "x%22%7D%0Ay", "Create", "failed"):
+            service.ask(f"/v1/verbs?verb={verb}&wait=1800")
+    known = {"create", "power-cycle", "unknown"}
+    assert service.counted() == {(verb, status) for verb in known for status in "01"}
 
 
 @pytest.mark.parametrize("uid", [0, 8, None])
