@@ -16,7 +16,6 @@ from pathlib import Path
 from provisioner.adapters.keys.authority import Authority
 from provisioner.service.by_certificate import mutual_tls
 from provisioner.service.entries import UNIT, EntryLine
-from tests.contract.relays import free_port
 
 ENTRY = Path(__file__).parents[3] / "cloudstack_ext" / "entry" / "rackwright-entry"
 GOOD = b'{"status":"success","message":"on"}'
@@ -176,7 +175,8 @@ class Rig:
         self.config = folder / "entry.conf"
         self.payload = folder / "payload.json"
         self.keys = keys or (shared_keys() if way == HTTPS else None)
-        self.port = free_port() if way == HTTPS else None
+        self._kept = kept_port() if way == HTTPS else None
+        self.port = self._kept.getsockname()[1] if self._kept else None
         self.write_config(self.usual_config())
         self.payload.write_bytes(b'{"virtualmachineid":"x"}')
         self.services = []
@@ -251,9 +251,29 @@ class Rig:
         code, body = self.ask(*args, **named)
         return code, body, time.monotonic() - began
 
+    def start_s(self):
+        """What a call takes that ends before it reads anything: so loaded is this machine now."""
+        began = time.monotonic()
+        assert code_of(self.run("status")[1]) == "USAGE"
+        return time.monotonic() - began
+
+    def at_once_s(self):
+        """Nothing was waited for within so long: the shortest wait of an entry is 2.7 s."""
+        return 1 + 5 * self.start_s()
+
     def close(self):
         for service in self.services:
             service.close()
+        if self._kept is not None:
+            self._kept.close()
+
+
+def kept_port():
+    """A port that is closed, or a service's, and nobody else's while this is bound to it."""
+    made = socket.socket()
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    made.bind(("127.0.0.1", 0))
+    return made
 
 
 def one_object(output):
