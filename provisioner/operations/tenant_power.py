@@ -16,7 +16,13 @@ from provisioner.operations.steps import StepList, new_operation
 from provisioner.ports.clock import Clock
 from provisioner.ports.controllers import PowerAct
 from provisioner.ports.machines import Answer, Certify
-from provisioner.servers.allocation import Allocation, InstanceKey, InstanceRequest, Phase
+from provisioner.servers.allocation import (
+    NOT_ASKED,
+    Allocation,
+    InstanceKey,
+    InstanceRequest,
+    Phase,
+)
 from provisioner.servers.model import Power, State
 from provisioner.servers.operation import OperationRecord, Status
 from provisioner.servers.states import Intent
@@ -33,7 +39,9 @@ def said(request: InstanceRequest) -> dict[str, object]:
     # an adopted one has no name before
     known: dict[str, object] = {"name": request.name} if request.name else {}
     known |= {} if request.host is None else {"host": request.host}
-    return known | ({"owner": request.owner, "truth": request.truth} if request.owner else {})
+    known |= {"owner": request.owner} if request.owner else {}
+    # asked in vain is on record too, and takes nothing from what is known of its owner
+    return known | ({} if request.truth == NOT_ASKED else {"truth": request.truth})
 
 
 async def mark(records: Records, allocation: Allocation, **fields: object) -> None:

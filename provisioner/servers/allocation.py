@@ -22,6 +22,8 @@ from provisioner.units import (
 )
 
 NOT_SAID = HostLabel("")
+NOT_ASKED = "not asked"
+"""What is known by a cloud that nobody asked; one that was asked in vain is told as that."""
 
 
 class Phase(StrEnum):
@@ -89,7 +91,7 @@ class InstanceRequest:
         size: What was bought, by the name under which it was registered; likewise.
         seed_id: By what its system knows this seed from the one before; "" is the instance's id.
         password: Clear text as CloudStack sent it; goes hashed into vendor-data.
-        truth: What the CloudStack API said about it; "not asked" until that port exists.
+        truth: What its cloud said about it, or why it did not; NOT_ASKED where nobody asked.
     """
 
     key: InstanceKey
@@ -106,7 +108,7 @@ class InstanceRequest:
     owner: str = ""
     size: str = ""
     seed_id: str = ""
-    truth: str = "not asked"
+    truth: str = NOT_ASKED
 
     def vlans(self) -> tuple[int, ...]:
         """One for each network, in their order.
@@ -182,7 +184,7 @@ class Allocation:
     needs_reseed: bool = False
     needs_reinstall: bool = False
     off_first: bool = False
-    truth: str = "not asked"
+    truth: str = NOT_ASKED
     protection: Protection = Protection.NOT_ASKED
 
     def vlans(self) -> tuple[int, ...]:

@@ -164,6 +164,19 @@ def test_a_start_without_an_answer_goes_on_and_says_so(world):  # noqa: F811
     assert asking.start(replace(REQUEST, owner="")).text == "started"
     assert world.clock.monotonic() - began >= 1 + 2 + 4
     assert world.allocation().owner == "ROOT/acme/alice"
+    assert world.allocation().truth == "not asked: no answer"
+    cloud.silent = 0
+    assert asking.start().text == "started"
+    assert "template ubuntu (t-1)" in world.allocation().truth
+
+
+def test_a_cloud_that_hangs_holds_a_start_up_for_ten_seconds(world):  # noqa: F811
+    Asking(world, Cloud()).create()
+    certifier, began = Asking(world, HangingCloud(world.clock)).certifier, world.clock.monotonic()
+    until = world.within(1000.0)
+    certified = world.do(certifier.certified(REQUEST, "h200", until))
+    assert 9.5 <= world.clock.monotonic() - began <= 10.5
+    assert certified.truth == "not asked: CloudStack was asked and did not answer in time"
 
 
 def test_a_start_with_another_offering_is_refused_and_switches_nothing_on(world):  # noqa: F811
