@@ -109,8 +109,13 @@ collect() {
   files agent /etc/cloudstack/agent/uefi.properties
   script=/usr/share/cloudstack-common/scripts/vm/hypervisor/kvm/gpudiscovery.sh
   run discovery-script sh -c "sha256sum $script && grep -nE 'controller|accelerators' $script"
-  run nvidia-smi nvidia-smi --query-gpu=index,pci.bus_id,name,serial,uuid,memory.total,vbios_version,\
-  mig.mode.current,mig.mode.pending,driver_version,gpu_recovery_action --format=csv
+  fields=index,pci.bus_id,name,serial,uuid,memory.total,vbios_version,mig.mode.current,\
+mig.mode.pending,driver_version
+  run nvidia-smi nvidia-smi --query-gpu=$fields,gpu_recovery_action --format=csv
+  # a driver that does not know one field answers none
+  if [ "$(cat "$to/commands/nvidia-smi.status")" = 2 ]; then
+    run nvidia-smi nvidia-smi --query-gpu=$fields --format=csv
+  fi
   run nvidia-mig nvidia-smi mig -lgi
   run nvidia-nvlink nvidia-smi nvlink -s
   find "$to" -type f -size 0 -exec rm -f {} +

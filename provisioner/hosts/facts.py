@@ -138,6 +138,20 @@ class Reserved:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class IommuGroup:
+    """What the IOMMU cannot keep apart: all of it goes to one guest, or none.
+
+    Attributes:
+        kind: Of its default domain: DMA, identity.
+        members: Addresses of PCI functions.
+    """
+
+    number: int
+    kind: str | Unknown
+    members: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Iommu:
     """The unit that keeps guests' devices to guests' memory.
 
@@ -149,6 +163,7 @@ class Iommu:
 
     enabled: bool | Unknown = NOT_SAID
     units: tuple[str, ...] = ()
+    groups: tuple[IommuGroup, ...] = ()
     reserved: tuple[Reserved, ...] = ()
     unsafe_interrupts: bool | Unknown = NOT_SAID
 

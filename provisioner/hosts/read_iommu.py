@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from provisioner.hardware.attributes import wrong
-from provisioner.hardware.pci import PciDevice, address_of
+from provisioner.hardware.pci import PciDevice, address_of, groups_of
 from provisioner.hardware.tree import last_part
 from provisioner.hardware.unknown import NOT_SAID, Unknown
-from provisioner.hosts.facts import Framebuffer, Iommu, Reserved
+from provisioner.hosts.facts import Framebuffer, Iommu, IommuGroup, Reserved
 from provisioner.hosts.texts import Texts
 
 _GROUPS: Final = "kernel/iommu_groups"
@@ -28,9 +28,19 @@ def read_iommu(texts: Texts, devices: Sequence[PciDevice]) -> Iommu:
     return Iommu(
         enabled=enabled,
         units=texts.sys.names("class/iommu"),
+        groups=tuple(_groups(texts, devices)),
         reserved=tuple(_reserved(texts)),
         unsafe_interrupts=unsafe if isinstance(unsafe, Unknown) else unsafe == "Y",
     )
+
+
+def _groups(texts: Texts, devices: Sequence[PciDevice]) -> Iterator[IommuGroup]:
+    for number, members in groups_of(devices).items():
+        yield IommuGroup(
+            number=number,
+            kind=texts.line(f"/sys/{_GROUPS}/{number}/type"),
+            members=tuple(each.address for each in members),
+        )
 
 
 def _reserved(texts: Texts) -> Iterator[Reserved]:

@@ -269,3 +269,28 @@ def test_a_bundle_that_is_none_is_refused_by_the_service_too(served, tmp_path):
     path.write_bytes(b"x")
     done = served.run("host", "add", "gpu1", "--bundle", str(path))
     assert done.output.startswith("BUNDLE_INVALID: gpu1: no tar")
+
+
+OLDER_DRIVER = """#!/bin/sh
+case "$*" in
+*gpu_recovery_action*) echo 'Field "gpu_recovery_action" is not a valid field to query.'; exit 2 ;;
+--query-gpu=*) echo 'index, pci.bus_id, name, memory.total [MiB]'
+  echo '0, 00000000:41:00.0, NVIDIA A100 80GB PCIe, 81920 MiB' ;;
+*) exit 6 ;;
+esac
+"""
+
+
+@pytest.mark.emulated
+def test_a_driver_that_does_not_know_a_field_is_asked_without_it(tmp_path):
+    tool = tmp_path / "bin" / "nvidia-smi"
+    tool.parent.mkdir()
+    tool.write_text(OLDER_DRIVER)
+    tool.chmod(0o755)
+    path = f"{tool.parent}:/usr/bin:/bin"
+    script = collect_script().encode()
+    done = subprocess.run(["sh"], input=script, capture_output=True, check=True, env={"PATH": path})
+    said = read_bundle(done.stdout, source="here").commands
+    assert said["nvidia-smi"].status == 0
+    assert "NVIDIA A100 80GB PCIe, 81920 MiB" in said["nvidia-smi"].output
+    assert said["nvidia-mig"].status == 6

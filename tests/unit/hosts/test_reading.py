@@ -12,7 +12,7 @@ from provisioner.hosts.facts import Domain, Framebuffer, HostDevice, Loader
 from provisioner.hosts.findings import findings_of
 from provisioner.hosts.topology import NOT_KNOWN, topology_of
 from provisioner.store.codec import plain
-from tests.unit.hosts.built import BUNDLES, CONSOLE, DISK, GPU, PORT, facts_of, good_host
+from tests.unit.hosts.built import BUNDLES, CONSOLE, DISK, GPU, NIC, PORT, facts_of, good_host
 
 RECORDED = {
     "azure-nd96amsr-a100": {"FACTS_WITHOUT_ROOT", "LOADER_UNKNOWN", "NVSWITCH_THERE", "PCI_DOMAIN"},
@@ -76,6 +76,17 @@ def test_a_gpu_in_all_its_facts():
         (2, 128 * 2**30, True),
     ]
     assert good_host().facts().device(PORT).acs is Acs.ON
+
+
+def test_groups_with_their_members():
+    host = good_host()
+    host.group(DISK, 11)
+    host.files["/sys/kernel/iommu_groups/11/type"] = "identity\n"
+    iommu = host.facts().iommu
+    assert (iommu.enabled, iommu.units, iommu.unsafe_interrupts) == (True, ("dmar0",), NOT_SAID)
+    members = {each.number: each.members for each in iommu.groups}
+    assert members == {1: (CONSOLE,), 3: (NIC,), 10: (PORT,), 11: (DISK, GPU)}
+    assert [each.kind for each in iommu.groups if each.number == 11] == ["identity"]
 
 
 def test_mig_links_memory_and_serial_of_nvidia():
