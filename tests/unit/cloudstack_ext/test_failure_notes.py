@@ -5,7 +5,9 @@ import pytest
 from cloudstack_ext.failure_notes import MOST_CHARACTERS, Explainer, text_of
 from provisioner.errors import ErrorCode, RackwrightError, TransientError
 from provisioner.ports.failure_notes import FailureNote
-from tests.unit.operations.asking import ask, failed
+from provisioner.servers.model import Power
+from tests.unit.operations.asking import ask, failed, note
+from tests.unit.operations.changing import NAMES, Asking, fail
 from tests.unit.operations.conftest import (  # noqa: F401 fixtures
     active,
     active_template,
@@ -153,3 +155,17 @@ def test_where_nobody_is_asked_nothing_is_written(world):  # noqa: F811
     explainer = Explainer(sites=("lab",), door=nobody, notes=notes, clock=world.clock)
     world.do(explainer.round("lab"))
     assert len(notes.due("lab", 0.0)) == 1
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_clears_up_behind_a_failure_is_neither_explained_nor_a_success(active, api, name):  # noqa: F811
+    note(active, Power.ON)
+    asking = Asking(active)
+    fail(active, asking, name)
+    for _ in range(2):
+        explain(active, api)
+        (text,) = api.texts()
+        assert text.startswith("DISK_FAILED: ")
+    asking.to_its_end(name)
+    explain(active, api)
+    assert api.texts() == []

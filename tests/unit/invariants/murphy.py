@@ -4,6 +4,7 @@ import asyncio
 import random
 import re
 from contextlib import suppress
+from dataclasses import replace
 
 from provisioner.errors import RackwrightError
 from provisioner.operations import desk, desk_records, desk_servers
@@ -13,9 +14,13 @@ from provisioner.operations.quarantine import QUARANTINE
 from provisioner.operations.release import RELEASE
 from provisioner.operations.steps import new_operation
 from provisioner.ports.controllers import BootDevice, PowerAct
+from provisioner.ports.machines import as_it_is
+from provisioner.servers.allocation import Phase
 from provisioner.servers.model import ControllerDriver, Placement, Power, State
+from provisioner.servers.states import Intent
 from provisioner.servers.turns import HOUR_S, Pace
 from provisioner.testing import store
+from tests.unit.operations.changing import LOGIN, Asking
 from tests.unit.operations.world import ONE, REQUEST
 
 ANN = desk.Operator(name="ann", role="admin", by="uid 0")
@@ -26,7 +31,8 @@ LATE = "starts from its disk and is nobody's"
 """A button takes time; whoever had the server when it was pressed may have left since."""
 CUT_OFF = Placement.SHUT
 """What is left where nobody can switch it off; the power loop goes on looking."""
-AT_REST = {State.AVAILABLE, State.RESERVED, State.QUARANTINED, State.ACTIVE}
+AT_REST = {State.AVAILABLE, State.RESERVED, State.QUARANTINED, State.ACTIVE, State.RESCUE}
+KINDS = ["write_image", "write_seed", "rescue", "erase", "verify", "mark"]
 
 
 class Murphy:
@@ -112,12 +118,27 @@ class Murphy:
                 ("reboot", lambda: machines.power(one, PowerAct.CYCLE, until=until)),
                 ("delete", lambda: machines.release(one.key, "lab", until=until)),
                 ("status", lambda: machines.observe(one.key)),
+                ("reinstall", lambda: self.change("reinstall", one, until)),
+                ("reseed", lambda: self.change("reseed", one, until)),
+                ("rescue", lambda: self.change("rescue", one, until)),
             ]
         )
         if name == "delete" and self.dice.random() < 0.5:
             return
+        if name in {"reinstall", "reseed", "rescue"}:
+            self.rounds()  # none begins on a machine whose power was not read just now
         self.tell(name, one.key.instance[0])
         self.begin(call())
+
+    async def change(self, name, one, until):
+        """As an action asks, in whichever state CloudStack holds the instance."""
+        action = replace(one, pool=None, image=None, networks=(), ssh_keys=(LOGIN,))
+        asking = Asking(self.world)
+        ends = self.dice.choice([Power.ON, Power.ON, Power.OFF])
+        if name == "rescue":
+            return await asking.changes.rescue(action, until=until)
+        act = getattr(asking.changes, name)
+        return await act(action, ends=ends, certify=as_it_is, until=until)
 
     def begin(self, call):
         """In the background, as a caller who may go away."""
@@ -168,7 +189,7 @@ class Murphy:
     def fault(self):
         name = self.dice.choice(self.servers)
         machine, agent = self.world.machines[name], self.world.agents[name]
-        port, kind = f"tap-{name}", self.dice.choice(["write_image", "erase", "verify", "mark"])
+        port, kind = f"tap-{name}", self.dice.choice(KINDS)
         faults = {
             "silent": lambda: setattr(machine, "silent", True),
             "nonsense": lambda: setattr(machine, "nonsense", True),
@@ -329,8 +350,20 @@ class Murphy:
             stays = leads is CUT_OFF or f"tap-{name}" in world.ports.stuck | world.ports.away
             if on and owner is None and world.open_now(name) is None and not stays:
                 assert started == [BootDevice.NETWORK], where
+            if on and owner is not None and owner.phase is Phase.ACTIVE:
+                self.look_at_its_system(name, owner, where)
             if machine.power is Power.OFF:
                 self.by_hand.discard(name)
+
+    def look_at_its_system(self, name, owner, where):
+        """No half written disk is started, and no agent of ours runs in a tenant's network."""
+        running = self.world.open_now(name)
+        (started,) = self.world.machines[name].booted_from[-1:] or [None]
+        reinstalls = running is not None and running.kind is Intent.REINSTALL
+        if started is BootDevice.DISK and owner.needs_reinstall and not reinstalls:
+            raise AssertionError(("half written", *where))
+        if started is BootDevice.NETWORK and self.world.placement(name) is Placement.TENANT:
+            assert self.world.agents[name].done[-1:] == ["rescue"], where
 
     def look_at_turns(self):
         """Nothing is wiped before its turn, and no faster than the pool's pace."""

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from provisioner.errors import ErrorCode
+from provisioner.errors import ErrorCode, RackwrightError
 from provisioner.ports.controllers import BootDevice
 from provisioner.servers.allocation import Phase
 from provisioner.servers.model import Placement, Power, State
@@ -174,7 +174,9 @@ def test_a_rescue_that_stands_is_shown_as_it_is(active, asking):
     assert (again.operation.id, again.host_key) == (walk.operation.id, HOST_KEY)
     assert active.do(desk(active).story(KEY)).newest.host_key == HOST_KEY
     for name in ("reinstall", "reseed"):
-        assert asking.refused(name) == "STATE_CONFLICT"
+        with pytest.raises(RackwrightError, match="stop, start or reboot it"):
+            active.do(asking(name))
+    assert asking.seeds == []
 
 
 def test_a_rescue_without_a_key_is_refused(active, asking):

@@ -7,9 +7,11 @@ import pytest
 from provisioner.errors import ConflictError
 from provisioner.servers.allocation import Allocation
 from provisioner.servers.changes import WHOLE, is_asked_again, left_by, refuse_presuming
-from provisioner.servers.model import Power
+from provisioner.servers.model import Power, State
 from provisioner.servers.operation import NewOperation, OperationRecord
+from provisioner.servers.power_on import why_not
 from provisioner.servers.states import CHANGES, Ending, Intent
+from provisioner.testing.store import new_server
 
 FAILED = (Ending.OURS, Ending.MACHINE, Ending.PERSON)
 
@@ -116,3 +118,12 @@ def test_no_port_leads_to_a_tenant_before_what_may_be_ours_is_off(steps, refused
             refuse_presuming(command, ours)
     else:
         refuse_presuming(command, ours)
+
+
+@pytest.mark.parametrize("is_new", [False, True])
+def test_a_disk_that_may_be_half_written_is_started_by_nobody_but_who_wrote_it(is_new):
+    server = replace(new_server("s1"), state=State.ACTIVE)
+    half = replace(ALLOCATION, needs_reinstall=True)
+    asked = {"from_network": False, "override": False, "is_new": is_new}
+    assert why_not(server, ALLOCATION, **asked) == ""
+    assert (why_not(server, half, **asked) == "") is is_new
