@@ -176,6 +176,26 @@ def test_a_server_taken_while_it_was_read_is_not():
     assert strays == []
 
 
+def test_one_that_was_taken_since_all_were_looked_at_is_not():
+    rig, store = many(1, dirty=True, state=State.QUARANTINED)
+    rig.machine.power = Power.ON
+    taken = server("n1", "10.0.0.1", dirty=True, state=State.DEPLOYING)
+    store.server = lambda _name: taken
+    loop, strays = loop_of(rig, store)
+    asyncio.run(loop.round())
+    assert strays == []
+
+
+def test_what_is_somebody_s_is_looked_at_with_all_others_alone():
+    rig, store = many(3, dirty=True, state=State.ACTIVE)
+    for machine in rig.controllers.machines.values():
+        machine.power = Power.ON
+    store.server = pytest.fail
+    loop, strays = loop_of(rig, store)
+    asyncio.run(loop.round())
+    assert strays == []
+
+
 @pytest.mark.parametrize("power", [Power.OFF, Power.UNKNOWN])
 def test_what_is_not_seen_on_is_no_stray(power):
     rig, store = many(1, dirty=True, state=State.QUARANTINED)
