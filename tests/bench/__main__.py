@@ -17,7 +17,7 @@ from pathlib import Path
 from tests.bench.figure import table
 
 VERSION = 1
-MEASURED = ("boot", "image_write", "memory", "resume", "status", "wipe")
+MEASURED = ("boot", "image_write", "memory", "ping", "plan", "resume", "status", "wipe")
 TOOLS = (
     ("/usr/bin/python3", "--version"),
     ("curl", "--version"),

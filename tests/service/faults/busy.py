@@ -18,12 +18,20 @@ PRODUCT_TIMES = {"power_read_s": 15.0, "power_read_moving_s": 5.0}
 
 
 @contextmanager
-def quiet_site(*, servers=1 + DEPLOYMENTS):
-    """Started; a tenant's system runs on the first server, all others are free."""
+def quiet_site(*, servers=1 + DEPLOYMENTS, more=(), host=None):
+    """Started; a tenant's system runs on the first server, all others are free.
+
+    Args:
+        servers: That come through their whole walk.
+        more: Names of further machines, which nobody has enrolled yet.
+        host: As Site has it.
+    """
     folder = Path(tempfile.mkdtemp(prefix="rwb-"))
-    site = Site(folder, [f"s{number:02}" for number in range(servers)])
+    names = [f"s{number:02}" for number in range(servers)]
+    site = Site(folder, [*names, *more])
+    site.host = host
     try:
-        site.furnish()
+        site.furnish(names)
         site.configure(**PRODUCT_TIMES)
         site.start()
         answer = site.call("create", TENANT)
@@ -37,7 +45,9 @@ def quiet_site(*, servers=1 + DEPLOYMENTS):
 @contextmanager
 def busy(site):
     """20 deployments write their images."""
-    names = [name for name in site.names if site.states()[name] == "AVAILABLE"][:DEPLOYMENTS]
+    names = [name for name, state in sorted(site.states().items()) if state == "AVAILABLE"][
+        :DEPLOYMENTS
+    ]
     for name in names:
         site.rack[name].image_s = IMAGE_S
     with ThreadPoolExecutor(DEPLOYMENTS) as callers:

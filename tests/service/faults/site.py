@@ -1,5 +1,6 @@
 """One site on fakes: a configured service, a rack outside of it, a management server."""
 
+import json
 import os
 import shutil
 import signal
@@ -51,10 +52,15 @@ class Site:
         folder: Short, since sockets lie in it; a copied template keeps its database and keys.
         names: Of the rack's machines.
         times: Differing from QUICK.
+
+    Attributes:
+        host: Label of the CloudStack host in payloads of `call`, as a registration gives it; None
+            leaves it out, as in the recordings.
     """
 
     def __init__(self, folder, names, **times):
         self.folder, self.state, self.names = folder, folder / "state", tuple(names)
+        self.host = None
         self.blobs = folder / "blobs"
         for each in (self.state, self.blobs / "ramdisk", self.blobs / "images/tiny"):
             each.mkdir(parents=True, exist_ok=True)
@@ -141,11 +147,11 @@ namespace = "fakes"
             env=self.environ(),
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=300,
             check=False,
         )
 
-    def start(self, *, limit=60.0):
+    def start(self, *, limit=180.0):
         """Return when it answers; the seconds that took."""
         began = time.monotonic()
         self.spawn()
@@ -196,7 +202,8 @@ namespace = "fakes"
     # --- the management server ------------------------------------------------------------------
     def call(self, verb, instance, *, wait=WAIT, **differs):
         """One verb for one instance, as a management server calls."""
-        return self.send(verb, lab_payload(Verb(verb), instance_of(instance, **differs)), wait)
+        payload = lab_payload(Verb(verb), instance_of(instance, **differs))
+        return self.send(verb, payload if self.host is None else at(self.host, payload), wait)
 
     def send(self, verb, payload, wait=WAIT):
         return Answered(self.management.call(verb, payload, wait))
@@ -236,12 +243,31 @@ namespace = "fakes"
         return "\n".join([*parts, self.log()[-3000:]])
 
     # --- making one -----------------------------------------------------------------------------
-    def furnish(self):
-        """Keys, database, pool; all machines enrolled, inspected and wiped: the whole walk."""
+    def furnish(self, names=None):
+        """Keys, database, pool; machines enrolled, inspected and wiped: the whole walk.
+
+        Args:
+            names: Of these machines; None: of all.
+        """
+        self.init()
+        self.start()
+        self.add_pools("a", POOL_OF_FAULTS)
+        for name in self.names if names is None else names:
+            self.enrol(name)
+        while set(self.states().values()) != {"AVAILABLE"}:
+            assert "QUARANTINED" not in self.states().values(), self.story()
+            assert self.process.poll() is None, self.log()[-4000:]
+            time.sleep(0.2)
+        self.stop()
+
+    def init(self):
+        """Keys and database."""
         for words in ((), ("entry", "lab", "--site", "lab", "--out", str(self.state / "entry"))):
             ended = self.command("init", *words)
             assert ended.returncode == 0, ended.stderr
-        self.start()
+
+    def add_pools(self, *names, images=IMAGES):
+        """Each with this map of images, of which there is only one."""
         image = {
             "root": "ab" * 32,
             "image_bytes": 2**30,
@@ -253,16 +279,14 @@ namespace = "fakes"
             "folder": str(self.blobs / "images/tiny"),
         }
         self.client.ask("PUT", "/v1/images/tiny", image)
-        self.client.ask("PUT", "/v1/pools/a", {"images": IMAGES})
-        self.client.ask("PUT", f"/v1/pools/{POOL_OF_FAULTS}", {"images": IMAGES})
-        for machine in self.rack.machines.values():
-            body = {"server": machine.entry(), "password": machine.board.password}
-            self.client.ask("POST", "/v1/servers", body)
-        while set(self.states().values()) != {"AVAILABLE"}:
-            assert "QUARANTINED" not in self.states().values(), self.story()
-            assert self.process.poll() is None, self.log()[-4000:]
-            time.sleep(0.2)
-        self.stop()
+        for name in names:
+            self.client.ask("PUT", f"/v1/pools/{name}", {"images": images})
+
+    def enrol(self, name):
+        """Its verification goes on after the answer."""
+        machine = self.rack[name]
+        body = {"server": machine.entry(), "password": machine.board.password}
+        self.client.ask("POST", "/v1/servers", body)
 
 
 class Answered:
@@ -283,6 +307,13 @@ class Answered:
     @property
     def power(self):
         return self.body.get("power_state")
+
+
+def at(host, payload):
+    """The same payload, sent for the host of this label."""
+    body = json.loads(payload)
+    body["externaldetails"]["host"]["host"] = host
+    return json.dumps(body).encode()
 
 
 def copy_of(template, folder):
