@@ -21,11 +21,13 @@ from provisioner.ramdisk.record import (
     RamdiskRecord,
     digest_of,
 )
+from provisioner.ramdisk.rescue import add_rescue
 from provisioner.ramdisk.stage import Stage
 from provisioner.ramdisk.tree import Tree
 
 MOST_BYTES = 100_000_000
 """Kernel and initrd together, as sent."""
+_SCRIPTS = {"init": "init", "lease.sh": "usr/lib/lease.sh", "rescue.sh": "usr/lib/rescue.sh"}
 _AGENT_PACKAGES = ("agent", "hardware", "wipe")
 _ALIGNMENT = 4
 """The kernel finds the second archive only at a multiple of this; a UEFI loader does not pad."""
@@ -99,19 +101,21 @@ def _build(lock: Lock, cache: Path, out: Path, extras: Extras, work: Path) -> Ra
     brought = {each.name: stage.unpack(store.path_in_store(cache, each)) for each in lock.packages}
     kernel = next(path for path in brought[lock.kernel] if path.startswith("boot/vmlinuz-"))
     version = kernel.removeprefix("boot/vmlinuz-")
-    tree = Tree(work / "tree", stage)
+    tree = Tree.empty(work / "tree", stage)
     taken = [path for paths in contents.contents().values() for path in paths]
     taken += [path for name in extras.packages for path in brought[name]]
     for path in sorted(path for path in taken if not path.startswith("usr/lib/modules/")):
         tree.take(path)
     tree.link_names()
     tree.add_python(_agent_sources(work / "agent"), Path(__file__).parent)
-    modules = tree.add_modules(version, (*contents.drivers(), *extras.drivers))
+    drivers = (*contents.drivers(), *extras.drivers)
+    modules = tree.add_modules(version, drivers)
     tree.add_firmware(extras.firmware)
-    for name, mode in (("init", 0o755), ("lease.sh", 0o755)):
-        place = tree.folder / ("init" if name == "init" else f"usr/lib/{name}")
-        place.write_text(contents.text_of(name), encoding="utf-8")
-        place.chmod(mode)
+    for name, place in _SCRIPTS.items():
+        (tree.folder / place).write_text(contents.text_of(name), encoding="utf-8")
+        (tree.folder / place).chmod(0o755)
+    (work / "rescue").mkdir()
+    add_rescue(tree, stage, work / "rescue", version=version, drivers=drivers, date=lock.date)
     unpacked = _pack(tree.folder, work / "cpio", lock.date)
     _compress(stage, work / "cpio", work / INITRD_FILE, lock.compression_level)
     shutil.copy(stage.folder / kernel, work / KERNEL_FILE)

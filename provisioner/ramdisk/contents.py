@@ -1,4 +1,4 @@
-"""packages.txt and drivers.txt: what goes into the ramdisk."""
+"""What goes into the ramdisk, and into the rescue system that lies packed in it: four lists."""
 
 from collections.abc import Mapping
 from importlib import resources
@@ -25,7 +25,7 @@ def parse_contents(text: str) -> Mapping[str, tuple[str, ...]]:
             continue
         name, paths = parse_package_name(words[0]), tuple(words[1:])
         if name in found or any(not each.startswith("usr/") or ".." in each for each in paths):
-            raise InputError(ErrorCode.CONFIG_INVALID, f"packages.txt line {number}: {line}")
+            raise InputError(ErrorCode.CONFIG_INVALID, f"packages, line {number}: {line}")
         found[name] = paths
     return found
 
@@ -41,6 +41,21 @@ def contents() -> Mapping[str, tuple[str, ...]]:
     return parse_contents(text_of("packages.txt"))
 
 
+def rescue_contents() -> Mapping[str, tuple[str, ...]]:
+    """rescue-packages.txt."""
+    return parse_contents(text_of("rescue-packages.txt"))
+
+
+def packages() -> tuple[str, ...]:
+    """The names of both lists, each once."""
+    return tuple(dict.fromkeys((*contents(), *rescue_contents())))
+
+
 def drivers() -> tuple[str, ...]:
     """drivers.txt."""
     return parse_names(text_of("drivers.txt"))
+
+
+def rescue_drivers() -> tuple[str, ...]:
+    """rescue-drivers.txt."""
+    return parse_names(text_of("rescue-drivers.txt"))

@@ -3,6 +3,7 @@
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Self
 
 from provisioner.errors import ErrorCode, InputError
 from provisioner.ramdisk.commands import run
@@ -29,7 +30,7 @@ _APPLETS = (
     ),
     *("reboot", "sed", "sh", "sleep", "sort", "sync", "tail", "tee", "test", "tr", "udhcpc"),
 )
-"""What /init, the lease script and the agent's last act use; no login and no shell for people."""
+"""What /init, the lease script and the agent's last acts use; a rescue system gets all others."""
 _KMOD_NAMES = ("modprobe", "insmod", "lsmod", "depmod")
 _EAGER = (
     # the interpreter's own way to run a module, and codecs that are found by name only
@@ -42,18 +43,28 @@ class Tree:
     """A folder that becomes the archive."""
 
     def __init__(self, folder: Path, stage: Stage) -> None:
-        """Make the empty system.
+        """Take a folder as it is; `empty` makes one.
 
         Args:
-            folder: Ours, empty.
+            folder: Ours.
             stage: Holds all unpacked packages.
         """
         self.folder = folder
         self._stage = stage
+
+    @classmethod
+    def empty(cls, folder: Path, stage: Stage) -> Self:
+        """The empty system, in a folder that is not there."""
         for name in (*_FOLDERS, "usr/lib64"):
             (folder / name).mkdir(parents=True)
         for name in ("bin", "sbin", "lib", "lib64"):
             (folder / name).symlink_to(f"usr/{name}")
+        return cls(folder, stage)
+
+    def copied(self, folder: Path) -> Self:
+        """The same once more, in a folder that is not there."""
+        shutil.copytree(self.folder, folder, symlinks=True)
+        return type(self)(folder, self._stage)
 
     def take(self, path: str) -> None:
         """Copy a staged file, and the libraries it needs."""

@@ -18,7 +18,7 @@ def update(*, now: WallSeconds, extra_packages: tuple[str, ...] = ()) -> Lock:
         OperatorError: RAMDISK_BUILD: apt does not know a package.
     """
     kernel = apt.kernel_package()
-    names = (*contents.contents(), kernel, *extra_packages)
+    names = (*contents.packages(), kernel, *extra_packages)
     return Lock(
         kernel=kernel,
         date=int(now) // _DAY_S * _DAY_S,

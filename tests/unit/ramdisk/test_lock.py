@@ -7,7 +7,14 @@ from hypothesis import strategies as st
 from provisioner.errors import ErrorCode, InputError
 from provisioner.ramdisk.apt import parse_records
 from provisioner.ramdisk.build import shipped_lock
-from provisioner.ramdisk.contents import contents, drivers, parse_contents
+from provisioner.ramdisk.contents import (
+    contents,
+    drivers,
+    packages,
+    parse_contents,
+    rescue_contents,
+    rescue_drivers,
+)
 from provisioner.ramdisk.lock import Lock, LockedPackage, parse_lock, parse_package_name, write_lock
 from provisioner.ramdisk.update import changes
 
@@ -68,14 +75,14 @@ def test_the_digest_is_of_the_content():
 
 def test_the_shipped_lock_pins_every_package_that_the_ramdisk_is_made_of():
     lock = shipped_lock()
-    assert {*contents(), lock.kernel} == {each.name for each in lock.packages}
+    assert {*packages(), lock.kernel} == {each.name for each in lock.packages}
     assert lock.kernel.startswith("linux-image-")
     assert "cloud" not in lock.kernel
 
 
 def test_the_programs_that_build_are_pinned_with_the_rest():
     names = {each.name for each in shipped_lock().packages}
-    assert {"python3.11-minimal", "zstd", "kmod", "libc6"} <= names
+    assert {"python3.11-minimal", "zstd", "xz-utils", "kmod", "libc6"} <= names
 
 
 NAMED_BY_THE_DOCUMENTATION = {
@@ -93,6 +100,15 @@ def test_the_named_tools_are_in_the_ramdisk():
     paths = {path.rpartition("/")[2] for taken in contents().values() for path in taken}
     tools = {"nvme", "hdparm", "sg_sanitize", "smartctl", "lspci", "dmidecode", "blkdiscard"}
     assert tools <= paths
+
+
+def test_what_a_rescue_needs_lengthens_no_other_boot():
+    """It is packed apart: neither sshd nor file systems are among what each boot unpacks."""
+    beyond = {path for taken in rescue_contents().values() for path in taken}
+    assert {"usr/sbin/dropbear", "usr/sbin/e2fsck", "usr/sbin/lvm"} <= beyond
+    assert not beyond & {path for taken in contents().values() for path in taken}
+    assert {"ext4", "xfs", "btrfs", "vfat", "dm_mod", "raid1", "button"} <= set(rescue_drivers())
+    assert not set(rescue_drivers()) & set(drivers())
 
 
 @pytest.mark.parametrize(
