@@ -33,6 +33,7 @@ LATE = {
     "erase": ("erase", "erase"),
     "mark": ("marks", "mark"),
     "read_nonce": ("nonce", "read_nonce"),
+    "rescue": ("rescue", "rescue"),
     "set_boot_order": ("boot_order", "set_boot_order"),
     "verify": ("verify", "verify"),
     "write_image": ("write_image", "write_image"),
@@ -60,7 +61,14 @@ ORDERS: Mapping[str, Order] = {
     "reboot": power.agree,
     **{kind: late(*place) for kind, place in LATE.items()},
 }
-LAST_ACTS = {"power_off": power.switch_off, "reboot": power.restart}
+
+
+def begin_rescue() -> None:
+    """The last act of the order rescue: this process ends, and /init goes on with its status."""
+    importlib.import_module("provisioner.agent.rescue").begin()
+
+
+LAST_ACTS = {"power_off": power.switch_off, "reboot": power.restart, "rescue": begin_rescue}
 
 
 def main() -> int:

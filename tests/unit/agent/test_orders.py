@@ -10,6 +10,7 @@ from provisioner.agent.order import OrderFailedError
 KINDS = {
     "inspect",
     "read_nonce",
+    "rescue",
     "write_image",
     "write_seed",
     "set_boot_order",
