@@ -28,8 +28,10 @@ def read_machine(texts: Texts) -> Machine:
     """All that the texts say of it."""
     of = Attributes(texts.sys, _DMI, f"/sys/{_DMI}", texts.complain)
     system = read_system(texts.sys)
+    # of what the kernel shows to root alone, a file that is missing is one that is not there
+    missing = None if texts.bundle.uid == 0 and texts.sys.names(_DMI) else NOT_SAID
     said = {
-        name: value if texts.sys.read(f"{_DMI}/{file}") is not None else NOT_SAID
+        name: value if texts.sys.read(f"{_DMI}/{file}") is not None else missing
         for name, file, value in (
             ("system_uuid", "product_uuid", system.uuid),
             ("serial", "product_serial", system.serial),

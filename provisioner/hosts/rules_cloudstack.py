@@ -7,7 +7,7 @@ from provisioner.hardware.gpu_models import models
 from provisioner.hardware.unknown import Unknown
 from provisioner.hosts.facts import DiscoveryScript, HostFacts
 from provisioner.hosts.finding_catalogue import Code
-from provisioner.hosts.seen import HOST, Seen, of_device, seen
+from provisioner.hosts.seen import HOST, Seen, seen
 
 _TOOLS: Final = ("lspci", "virsh", "xmlstarlet")
 _CLASSES: Final = {
@@ -67,7 +67,7 @@ def addresses(facts: HostFacts) -> Iterator[Seen]:
     """What the agent cuts off."""
     for gpu in facts.gpus:
         if not gpu.address.startswith("0000:"):
-            yield seen(Code.PCI_DOMAIN, gpu.address, (of_device(gpu.address, ""), gpu.address))
+            yield seen(Code.PCI_DOMAIN, gpu.address, ("/sys/bus/pci/devices", gpu.address))
 
 
 def classes(facts: HostFacts) -> Iterator[Seen]:

@@ -12,8 +12,8 @@ from provisioner.hosts.finding_catalogue import Code
 from provisioner.hosts.seen import HOST, Seen, of_device, seen, shown
 
 _GROUPS: Final = "/sys/kernel/iommu_groups"
-_FOREIGN: Final = {"intel_iommu": "AuthenticAMD", "amd_iommu": "GenuineIntel"}
-"""Argument -> processors where it does nothing."""
+_FOREIGN: Final = {"intel_iommu": ("AuthenticAMD", "dmar"), "amd_iommu": ("GenuineIntel", "ivhd")}
+"""Argument -> processors where it does nothing, unless there is such a unit all the same."""
 _CRITICAL: Final = frozenset({"01", "02"})
 """Base classes of disks and network cards."""
 _SAFE_DRIVERS: Final = re.compile(r"vfio-pci|pci-stub|.*-vfio-pci")
@@ -40,8 +40,8 @@ def arguments(facts: HostFacts) -> Iterator[Seen]:
     for word in () if isinstance(words, Unknown) else words:
         said = ("/proc/cmdline", word)
         cpu = ("/proc/cpuinfo", vendor)
-        other = _FOREIGN.get(word.partition("=")[0])
-        if other is not None and other == vendor:
+        other, unit = _FOREIGN.get(word.partition("=")[0], ("", ""))
+        if other == vendor and not any(each.startswith(unit) for each in facts.iommu.units):
             yield seen(Code.IOMMU_ARGUMENT_FOREIGN, HOST, said, cpu)
         elif word == "amd_iommu=on":
             yield seen(Code.AMD_IOMMU_ON_IGNORED, HOST, said)

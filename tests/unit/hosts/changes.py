@@ -139,6 +139,8 @@ def amd(host):
         "GenuineIntel", "AuthenticAMD"
     )
     host.files["/proc/cmdline"] = host.files["/proc/cmdline"].replace("intel_iommu=on ", "")
+    host.links.pop("/sys/class/iommu/dmar0")
+    host.links["/sys/class/iommu/ivhd0"] = "../../devices/virtual/iommu/ivhd0"
 
 
 def acs(text):

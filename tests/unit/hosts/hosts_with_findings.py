@@ -41,7 +41,10 @@ HOSTS = {
     ),
     Code.SYSTEM_UUID_MISSING: (
         put("files", "/sys/class/dmi/id/product_uuid", "00000000-0000-0000-0000-000000000000\n"),
-        lambda host: host.files.pop("/sys/class/dmi/id/product_uuid"),
+        both(
+            lambda host: host.files.pop("/sys/class/dmi/id/product_uuid"),
+            lambda host: setattr(host, "head", host.head.replace("uid 0", "uid 1000")),
+        ),
         ("host",),
     ),
     Code.IOMMU_FIRMWARE_OFF: (
