@@ -12,6 +12,7 @@ import os
 import platform
 import subprocess
 import sys
+from importlib import metadata
 from pathlib import Path
 
 from tests.bench.figure import table
@@ -77,6 +78,7 @@ def machine():
         "kernel": platform.release(),
         "load_before": " ".join(f"{each:.2f}" for each in os.getloadavg()),
         "python": platform.python_version(),
+        "cs": metadata.version("cs"),
         **{argv[0].rpartition("/")[2]: version(argv) for argv in TOOLS},
     }
 
