@@ -50,6 +50,7 @@ def _up(say: Say) -> None:
     with no_demo(site):
         (site.rack.paths.state / OWN).unlink(missing_ok=True)  # from now on somebody's lab
         site.up()
+        site.debian()
 
 
 def _down(say: Say) -> None:

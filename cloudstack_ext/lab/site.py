@@ -192,6 +192,12 @@ class LabSite:
             self.command("image", "build", name, "--out", str(raw), "--cache", cache)
         self.command("image", "import", str(raw), "--name", name)
 
+    def debian(self) -> None:
+        """The image with cloud-init, imported and known to the pool."""
+        with self.stage(f"image {DEBIAN}"):
+            self.image(DEBIAN)
+        self.pool({**IMAGES, DEBIAN: DEBIAN})
+
     def pool(self, images: Mapping[str, str]) -> None:
         """The one pool; where it has these names of images, what somebody set in it stays."""
         there = {each["name"]: each["images"] for each in self.ask("pool", "list")["pools"]}

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from cloudstack_ext.contract import Verb
 from cloudstack_ext.lab.guest import Guest, eventually, make_guests, must
 from cloudstack_ext.lab.registration import register
-from cloudstack_ext.lab.site import DEBIAN, IMAGES, LabSite
+from cloudstack_ext.lab.site import DEBIAN, LabSite
 from cloudstack_ext.management_server.entry_point import Called
 from cloudstack_ext.power_view import PowerState
 from provisioner.lab.canaries import canaries
@@ -96,8 +96,7 @@ class MainJob:
 
     def debian(self) -> str:
         """The image with cloud-init."""
-        self.site.image(DEBIAN)
-        self.site.pool({**IMAGES, DEBIAN: DEBIAN})
+        self.site.debian()
         return "built from packages, imported"
 
     def available(self) -> str:

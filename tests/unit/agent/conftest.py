@@ -10,7 +10,7 @@ from provisioner.agent.reports import Reports
 from provisioner.agent.settings import AgentSettings
 from tests.unit.agent.scripted_service import HERE, TOKEN, ScriptedService, make_authority
 
-PACE = Pace(pause=0.01, longest_pause=0.05, refused=0.15, blobs=0.4, report=0.02, beat=0.05)
+PACE = Pace(pause=0.01, longest_pause=0.05, refused=1.0, blobs=0.4, report=0.02, beat=0.05)
 
 
 @pytest.fixture(scope="session")

@@ -227,9 +227,20 @@ def test_dirty_is_not_cleared_with_another_servers_evidence(sql, database, relea
     )
 
 
-def test_dirty_is_not_cleared_while_a_tenant_has_the_server(sql, active):
+def test_dirty_is_not_cleared_while_a_tenant_has_the_server(sql, active, database):
+    """Not even with evidence of this very epoch, which another guard would not let in."""
+    database.operations.open(active.server, store.operation(Intent.POWER), now=NOW)
+    ((operation, epoch),) = sql("SELECT id, epoch FROM operation WHERE status = 'open'")
+    last = "coalesce((SELECT hash FROM evidence ORDER BY sequence DESC LIMIT 1), '')"
+    proof = {"operation": f"'{operation}'", "epoch": epoch, "server": "'s1'", "hash": "'proof'"}
+    proof |= {"sequence": "(SELECT 1 + count(*) FROM evidence)", "previous": last}
+    columns = [row[1] for row in sql("PRAGMA table_info(evidence)")]
+    values = ", ".join(str(proof.get(name, 1)) for name in columns)
+    forged = f"INSERT INTO evidence VALUES ({values})"
+    cleared = "UPDATE server SET dirty = 0, evidence = 'proof' WHERE name = 's1'"
+    assert "not of a running wipe" in sql.refused(forged)
     assert "only with wipe evidence" in sql.refused(
-        "UPDATE server SET state = 'QUARANTINED'", "UPDATE server SET dirty = 0"
+        "DROP TRIGGER guard_evidence_of_a_wipe", forged, cleared
     )
 
 
