@@ -1,5 +1,6 @@
 """Rounds over a world of fakes: what is mended by itself, what waits, and what is left alone."""
 
+from contextlib import suppress
 from dataclasses import replace
 
 import pytest
@@ -12,6 +13,7 @@ from provisioner.operations.desk import Operator
 from provisioner.operations.desk_differences import Compared
 from provisioner.operations.rehearsal import Rehearsal
 from provisioner.operations.release import RELEASE
+from provisioner.ports.controllers import PowerAct
 from provisioner.servers.model import Power, PowerReading, State
 from provisioner.testing import store
 from provisioner.units import Seconds
@@ -123,6 +125,32 @@ def test_one_that_was_started_meanwhile_is_left_on(active, reconciler, sky):  # 
     active.pass_time(450.0)
     read(active, Power.ON)
     active.live(reconciler.round("lab"))
+    assert active.power_of() is Power.ON
+
+
+class StartedFirst:
+    """The machines, with a start by their owner just before one is looked at."""
+
+    def __init__(self, machines, within):
+        self.machines, self.within = machines, within
+
+    async def observe(self, key):
+        with suppress(TransientError):  # its deadline: it goes on
+            await self.machines.power(REQUEST, PowerAct.ON, until=self.within)
+        return await self.machines.observe(key)
+
+    def power(self, request, act, *, until):
+        return self.machines.power(request, act, until=until)
+
+
+@pytest.mark.parametrize("within_s", [1800.0, 0.0], ids=["it is done", "it goes on"])
+def test_a_start_between_look_and_mend_wins(active, reconciler, sky, within_s):  # noqa: F811
+    live = stopped_but_on(active, sky)
+    within = active.within(within_s)
+    reconciler.machines = StartedFirst(active.bare_metal, within)
+    assert kinds(live(reconciler.round("lab"))) == [Difference.STOPPED_ON]
+    active.walk()
+    assert active.allocation().wanted is Power.ON
     assert active.power_of() is Power.ON
 
 
