@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
 
+from cloudstack_ext.client import BAD_PARAMETER, RefusalError
 from provisioner.error_catalogue import CATALOGUE
 from provisioner.errors import RackwrightError
 from provisioner.ports.clock import Clock
 from provisioner.ports.failure_notes import FailureNote, FailureNotes
 from provisioner.store.waiting import stored
-from provisioner.units import Seconds, SiteName, WallSeconds
+from provisioner.units import OperationId, Seconds, SiteName, WallSeconds
 
 log = logging.getLogger(__name__)
 
@@ -49,9 +50,15 @@ def text_of(note: FailureNote) -> str:
     return (said if len(said) <= room else said[: room - 1] + "…") + ending
 
 
+class _End(Protocol):
+    """Marks a note as one that nothing is done for any more."""
+
+    def __call__(self, operation: OperationId, *, now: WallSeconds) -> None: ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explainer:
-    """Rounds over all sites; a site that does not answer is tried again."""
+    """Rounds over all sites; a site or a note that is not answered is tried again."""
 
     sites: tuple[SiteName, ...]
     door: Door
@@ -79,9 +86,25 @@ class Explainer:
         if door is None:
             return
         for note in due:
-            await self._leave(door, note)
+            await self._by_itself(site, note, self._leave(door, note), self.notes.given_up)
         for note in over:
-            await self._take_back(door, note)
+            await self._by_itself(site, note, self._take_back(door, note), self.notes.taken_back)
+
+    async def _by_itself(
+        self, site: SiteName, note: FailureNote, act: Awaitable[None], end: _End
+    ) -> None:
+        """What becomes of one note keeps no other; what failed is due in the next round too."""
+        try:
+            try:
+                await act
+            except RefusalError as error:
+                if error.status != BAD_PARAMETER:
+                    raise
+                # the instance is expunged: CloudStack knows neither it nor its notes ever again
+                await stored(partial(end, note.operation, now=self.clock.wall()))
+                log.info("a failure is not explained: %s", error, extra=_fields(site, note))
+        except RackwrightError as error:
+            log.warning("a failure is not explained yet: %s", error, extra=_fields(site, note))
 
     async def _leave(self, door: Annotations, note: FailureNote) -> None:
         outside_id = await _found(door, note) or await _added(door, note)
@@ -91,6 +114,10 @@ class Explainer:
         if await _found(door, note) == note.outside_id:
             await door.call("removeAnnotation", {"id": note.outside_id})
         await stored(partial(self.notes.taken_back, note.operation, now=self.clock.wall()))
+
+
+def _fields(site: SiteName, note: FailureNote) -> dict[str, object]:
+    return {"site": site, "instance": note.instance, "operation": note.operation}
 
 
 async def _added(door: Annotations, note: FailureNote) -> str:

@@ -36,6 +36,10 @@ class FailureNotes(Protocol):
         """A note was left under this id."""
         ...
 
+    def given_up(self, operation: OperationId, *, now: WallSeconds) -> None:
+        """None was left, and none will be: its instance is not there any more."""
+        ...
+
     def taken_back(self, operation: OperationId, *, now: WallSeconds) -> None:
         """It is gone."""
         ...

@@ -1,5 +1,7 @@
 """Port `FailureNotes`: of each failed operation, whether its instance's owner was told."""
 
+from collections.abc import Mapping
+
 import sqlalchemy as sa
 
 from provisioner.errors import ErrorCode
@@ -92,11 +94,19 @@ class SqlFailureNotes:
     def left(self, operation: OperationId, outside_id: str, *, now: WallSeconds) -> None:
         """A note was left under this id."""
         columns = {"operation": operation, "outside_id": outside_id, "left_at": now}
-        with self._transactions.write() as connection:
-            connection.execute(sa.insert(FAILURE_NOTE).values(**columns))
+        self._keep(columns)
+
+    def given_up(self, operation: OperationId, *, now: WallSeconds) -> None:
+        """None was left, and none will be: a row that begins where it ends."""
+        columns = {"operation": operation, "outside_id": "", "left_at": now, "taken_back_at": now}
+        self._keep(columns)
 
     def taken_back(self, operation: OperationId, *, now: WallSeconds) -> None:
         """It is gone."""
         here = FAILURE_NOTE.c.operation == operation
         with self._transactions.write() as connection:
             connection.execute(sa.update(FAILURE_NOTE).where(here).values(taken_back_at=now))
+
+    def _keep(self, columns: Mapping[str, object]) -> None:
+        with self._transactions.write() as connection:
+            connection.execute(sa.insert(FAILURE_NOTE).values(**columns))

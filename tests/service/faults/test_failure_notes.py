@@ -35,3 +35,23 @@ def test_the_tenant_reads_why_and_reads_it_no_more_after_a_success(asked):
     assert "s1" not in text
     assert asked.call("create", instance).exit == 0
     asked.site.until(lambda: not notes(asked), "the note is gone", 30.0)
+
+
+def test_an_instance_that_is_expunged_keeps_no_other_from_its_note(asked):
+    """While it was installed, and no delete came for it."""
+
+    def fails(*_):
+        with asked.server.state.lock:
+            asked.server.state.instances.pop(gone, None)
+        raise OrderFailedError("DISK_FAILED", "as the test says")
+
+    for machine in asked.site.names:
+        asked.site.rack[machine].orders.update(write_image=fails)
+    gone, stays = asked.deploy("gone"), asked.deploy("stays")
+    for instance in (gone, stays):
+        assert asked.call("create", instance).code == "DISK_FAILED"
+    asked.site.until(lambda: notes(asked), "a note", 30.0)
+    with asked.server.state.lock:
+        assert {each.entity for each in asked.server.state.annotations.values()} == {stays}
+    over = "SELECT count(*) FROM failure_note WHERE outside_id = '' AND taken_back_at IS NOT NULL"
+    assert asked.site.rows(over) == [(1,)]

@@ -2,10 +2,12 @@
 
 import pytest
 
+from cloudstack_ext.client import RefusalError
 from cloudstack_ext.failure_notes import MOST_CHARACTERS, Explainer, text_of
 from provisioner.errors import ErrorCode, RackwrightError, TransientError
 from provisioner.ports.failure_notes import FailureNote
 from provisioner.servers.model import Power
+from provisioner.testing import store
 from tests.unit.operations.asking import ask, failed, note
 from tests.unit.operations.changing import NAMES, Asking, fail
 from tests.unit.operations.conftest import (  # noqa: F401 fixtures
@@ -17,6 +19,7 @@ from tests.unit.operations.conftest import (  # noqa: F401 fixtures
 from tests.unit.operations.world import REQUEST
 
 ID = REQUEST.key.instance
+OTHER = store.instance_request("22222222-2222-2222-2222-222222222222")
 OPERATION = "0f3c9a52-7d11-4a63-9f0e-3b1a9c2d4e5f"
 
 
@@ -25,11 +28,15 @@ class Api:
 
     def __init__(self):
         self.kept, self.calls, self.cut = {}, [], ""
+        self.fails = {}  # by command and instance
 
     async def call(self, command, parameters):
         self.calls.append(command)
         if self.cut == "before":
             raise TransientError(ErrorCode.CLOUDSTACK_UNREACHABLE, "away")
+        error = self.fails.get((command, self._instance(**parameters)))
+        if error is not None:
+            raise error
         acts = {
             "listAnnotations": self._listed,
             "addAnnotation": self._added,
@@ -39,6 +46,9 @@ class Api:
         if self.cut == "after" and command != "listAnnotations":
             raise TransientError(ErrorCode.CLOUDSTACK_SILENT, "no answer")
         return answer
+
+    def _instance(self, *, entityid="", id="", **_):  # noqa: A002 CloudStack's word
+        return entityid or self.kept[id]["entityid"]
 
     def _listed(self, *, entityid, entitytype):
         found = [row for row in self.kept.values() if row["entityid"] == entityid]
@@ -124,15 +134,70 @@ def test_a_deleted_instance_is_told_nothing_and_its_note_goes(world, api):  # no
 def test_a_call_that_was_cut_leaves_one_note_in_the_end(world, api, cut):  # noqa: F811
     failed(world)
     api.cut = cut
-    for _ in range(2):
-        with pytest.raises(TransientError):
-            explain(world, api)
-        if cut == "after":
-            break
+    explain(world, api)
     api.cut = ""
     explain(world, api)
     explain(world, api)
     assert len(api.texts()) == 1
+
+
+SILENT = TransientError(ErrorCode.CLOUDSTACK_SILENT, "no answer")
+INSIDE = RefusalError(ErrorCode.CLOUDSTACK_REFUSED, "inside", status=530)
+EXPUNGED = RefusalError(ErrorCode.CLOUDSTACK_REFUSED, "Invalid entity", status=431)
+ASKED = {"silence": SILENT, "another refusal": INSIDE, "expunged": EXPUNGED}
+
+
+def two_failed(world):  # noqa: F811
+    """The first's note is due before the second's."""
+    failed(world)
+    world.agents["s2"].fails = {"write_image": ("DISK_FAILED", "as told")}
+    world.ask_for_deployment(OTHER)
+    world.walk()
+
+
+@pytest.mark.parametrize("case", ASKED)
+@pytest.mark.parametrize("command", ["listAnnotations", "addAnnotation"])
+def test_a_note_that_cannot_be_left_keeps_no_other(world, api, command, case):  # noqa: F811
+    two_failed(world)
+    api.fails[command, ID] = ASKED[case]
+    explain(world, api)
+    assert [row["entityid"] for row in api.kept.values()] == [OTHER.key.instance]
+    asked = len(api.calls)
+    explain(world, api)
+    is_over = case == "expunged"
+    assert (len(api.calls) == asked) is is_over
+    api.fails.clear()
+    explain(world, api)
+    assert len(api.kept) == (1 if is_over else 2)
+
+
+@pytest.mark.parametrize("case", ASKED)
+@pytest.mark.parametrize("command", ["listAnnotations", "removeAnnotation"])
+def test_a_note_that_cannot_be_taken_back_keeps_no_other(world, api, command, case):  # noqa: F811
+    two_failed(world)
+    explain(world, api)
+    for request in (REQUEST, OTHER):
+        world.live(world.bare_metal.release(request.key, "lab", until=world.within(20.0)))
+    api.fails[command, ID] = ASKED[case]
+    explain(world, api)
+    assert [row["entityid"] for row in api.kept.values()] == [ID]
+    asked = len(api.calls)
+    explain(world, api)
+    is_over = case == "expunged"
+    assert (len(api.calls) == asked) is is_over
+    api.fails.clear()
+    explain(world, api)
+    assert len(api.kept) == (1 if is_over else 0)
+
+
+def test_a_note_that_was_given_up_is_not_taken_back(world, api):  # noqa: F811
+    failed(world)
+    api.fails["addAnnotation", ID] = EXPUNGED
+    explain(world, api)
+    world.live(world.bare_metal.release(REQUEST.key, "lab", until=world.within(20.0)))
+    asked = len(api.calls)
+    explain(world, api)
+    assert len(api.calls) == asked
 
 
 def test_a_note_that_somebody_has_removed_is_not_removed_again(world, api):  # noqa: F811
