@@ -35,7 +35,7 @@ class Found:
 
     Attributes:
         things: Of all kinds; templates and offerings of others too, which bear no mark.
-        instances: Of our extension; None where nobody asked.
+        instances: Of our extensions and on our hosts.
         commands: That the key may call.
         settings: In force, by name.
         paths_ready: By extension id.

@@ -171,39 +171,68 @@ async def read_things(api: Api, kind: Kind) -> tuple[Thing, ...]:
     return await _actions(api, [str(row["id"]) for row in extensions])
 
 
-async def read_found(api: Api, commands: frozenset[str], zone: str, extension: str) -> Found:
+async def read_found(
+    api: Api,
+    commands: frozenset[str],
+    *,
+    zone: str,
+    extension: str,
+    memory: Sequence[Remembered],
+    database: str,
+) -> Found:
     """Everything, in some ten calls, however many objects there are.
 
     Args:
         api: Of the key that acts.
         commands: That the key may call.
         zone: Its id: templates of others are none of our business.
-        extension: Its name: actions and instances of other extensions likewise.
+        extension: Its name in the file: actions and instances of others are none either.
+        memory: All rows of this site: the file may name another extension than was registered.
+        database: The id of our database, which is in every mark.
     """
     extensions = await _rows(api, Kind.EXTENSION)
     clusters = parse.clusters(await api.every("listClusters", "cluster"), extensions)
     things = [*map(parse.extension, extensions), *clusters]
     for kind in (Kind.HOST, Kind.TEMPLATE, Kind.OFFERING):
         things += map(parse.PARSERS[kind], await _rows(api, kind))
-    ids = [str(row["id"]) for row in extensions if row.get("name") == extension]
+    remembered = {row.id for row in memory if row.id}
+    ids, hosts = (
+        [
+            thing.id
+            for thing in things
+            if thing.kind is kind
+            and (
+                thing.id in remembered
+                or thing.mark.startswith(f"{database}/{kind}/")
+                or (kind is Kind.EXTENSION and thing.name == extension)
+            )
+        ]
+        for kind in (Kind.EXTENSION, Kind.HOST)
+    )
     things += await _actions(api, ids)
     return Found(
         things=tuple(thing for thing in things if _in_zone(thing, zone)),
-        instances=await read_instances(api, ids),
+        instances=await read_instances(api, extensions=ids, hosts=hosts),
         commands=commands,
         settings=await read_settings(api),
         paths_ready={str(row["id"]): bool(row.get("pathready")) for row in extensions},
     )
 
 
-async def read_instances(api: Api, extensions: Sequence[str]) -> tuple[Instance, ...]:
-    """Of these extensions, hidden ones and those of projects too: a union of two whole lists."""
+async def read_instances(
+    api: Api, *, extensions: Sequence[str] = (), hosts: Sequence[str] = ()
+) -> tuple[Instance, ...]:
+    """Of these extensions and on these hosts: hidden ones and those of projects too.
+
+    A stopped one is on no host any more; its extension still shows it.
+    """
     found: dict[str, Instance] = {}
-    for extension in extensions:
-        for more in ({}, {"displayvm": False}):
-            asked: Parameters = {"listall": True, "projectid": "-1", "extensionid": extension}
-            rows = await api.every("listVirtualMachines", "virtualmachine", {**asked, **more})
-            found |= {str(row["id"]): parse.instance(row) for row in rows}
+    for of, ids in (("extensionid", extensions), ("hostid", hosts)):
+        for each in ids:
+            for more in ({}, {"displayvm": False}):
+                asked: Parameters = {"listall": True, "projectid": "-1", of: each}
+                rows = await api.every("listVirtualMachines", "virtualmachine", {**asked, **more})
+                found |= {str(row["id"]): parse.instance(row) for row in rows}
     return tuple(found.values())
 
 

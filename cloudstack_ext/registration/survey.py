@@ -65,7 +65,14 @@ async def survey(
     places, problems = await read_places(api, wanted, await read_account(api, own, allowed))
     if places is None:
         raise ConflictError(ErrorCode.REGISTRATION_REFUSED, "; ".join(problems))
-    found = await read_found(api, allowed, places.zone, wanted.extension.name)
+    found = await read_found(
+        api,
+        allowed,
+        zone=places.zone,
+        extension=wanted.extension.name,
+        memory=memory,
+        database=database,
+    )
     await confirm_absence(api, found, memory)
     extension, cluster = extension_and_cluster(memory, found, database=database)
     wished = wishes(wanted, places, extension=extension, cluster=cluster)

@@ -4,6 +4,7 @@ import pytest
 
 from cloudstack_ext.api_server.faults import Fault, FaultKind, When
 from cloudstack_ext.registration.apply import apply
+from cloudstack_ext.registration.model import Kind
 from cloudstack_ext.registration.removal import make_removal
 from provisioner.errors import ConflictError, TransientError
 from tests.unit.cloudstack_ext.registration.rig import DATABASE, Zone, steps
@@ -115,6 +116,40 @@ def test_a_hidden_instance_counts_as_well_as_a_stopped_one(zone):
         return await client.every("listVirtualMachines", "virtualmachine", {"listall": True})
 
     assert zone.run(hide) == ()
+    with pytest.raises(ConflictError, match="there are 1 instances"):
+        unregister(zone)
+
+
+@pytest.mark.parametrize("remembered", [True, False])
+def test_an_instance_stays_where_the_file_names_another_extension_since(zone, remembered):
+    zone.apply()
+    deployed(zone)
+    if not remembered:
+        zone.memory.kept = {
+            number: row
+            for number, row in zone.memory.kept.items()
+            if row.kind not in {Kind.EXTENSION, Kind.HOST}
+        }
+    before = zone.calls()
+    zone.want(("pod: pod1", "pod: pod1\nextension: {name: rackwright2}"))
+    with pytest.raises(ConflictError, match="there are 1 instances"):
+        unregister(zone)
+    assert zone.calls() == before
+
+
+def test_the_actions_of_an_extension_that_the_file_names_no_more_go_with_it(zone):
+    zone.apply()
+    zone.want(("pod: pod1", "pod: pod1\nextension: {name: rackwright2}"))
+    unregister(zone)
+    assert _left(zone.state) == 0
+    assert zone.memory.kept == {}
+
+
+def test_an_instance_of_somebody_elses_extension_on_our_host_counts(zone):
+    zone.apply()
+    deployed(zone)
+    for template in zone.state.templates.values():
+        template.extension = None
     with pytest.raises(ConflictError, match="there are 1 instances"):
         unregister(zone)
 
