@@ -27,10 +27,10 @@ def shown(argv, environ):
 
 
 def called(calls):
-    """Seconds and line of each call.
+    """Seconds and line of each call, whatever it ended with.
 
     Args:
-        calls: argv and environment of each, in this order; none of them may fail.
+        calls: argv and environment of each, in this order.
     """
     ended = subprocess.run(
         [BARE[0], "-I", "-S", __file__],
@@ -49,11 +49,10 @@ def _call(argv, environ):
     began = time.monotonic()
     child = os.posix_spawn(argv[0], argv, environ, file_actions=actions)
     os.close(writing)
-    status = os.waitpid(child, 0)[1]
+    os.waitpid(child, 0)
     line = os.read(reading, 65536)
     seconds = time.monotonic() - began
     os.close(reading)
-    assert status == 0, line
     return seconds, line.decode()
 
 

@@ -36,11 +36,18 @@ def figures():
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """One load: `statuses` in milliseconds; all `status` of a ping, and as many Pythons, in s."""
+    """One load.
+
+    Attributes:
+        statuses: In milliseconds.
+        single: All `status` of a ping, in seconds; `bare` as many Pythons.
+        differing: Answers of both verbs that are not as they must be.
+    """
 
     statuses: Run
     single: Run
     bare: Run
+    differing: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,14 +74,14 @@ class Ping:
 
     def measured(self):
         """All rounds, each with as many Pythons as instances."""
-        statuses, single, bare = [], [], []
+        statuses, single, bare, differing = [], [], [], 0
         some, count = [self.together] * STATUSES, len(self.each)
         first = next(iter(self.each.values()))
         for _ in range(ROUNDS):
             answers = called([*some, *self.each.values(), *some, *[(BARE, {})] * count])
             before, ones = answers[:STATUSES], answers[STATUSES:][:count]
             after = answers[STATUSES + count :][:STATUSES]
-            self.must_agree(before + after, ones)
+            differing += self.differing(before + after, ones)
             statuses += [1000 * seconds for seconds, _ in before + after]
             single.append(sum(seconds for seconds, _ in ones))
             bare.append(sum(seconds for seconds, _ in answers[-count:]))
@@ -82,15 +89,16 @@ class Ping:
             statuses=Run(command=shown(*self.together), values=statuses),
             single=Run(command=f"once for each of {count}: {shown(*first)}", values=single),
             bare=Run(command=f"{count} times: {shown(BARE, {})}", values=bare),
+            differing=differing,
         )
 
-    def must_agree(self, together, ones):
-        """All run, and are named in each report; each alone says the same of itself."""
+    def differing(self, together, ones):
+        """Answers that do not say that each runs, or leave one out, or name one too many."""
         running = dict.fromkeys(self.each, "poweron")
-        for _, line in together:
-            assert json.loads(line)["power_state"] == running, line
-        alone = [json.loads(line)["power_state"].lower() for _, line in ones]
-        assert alone == list(running.values()), alone
+        reports = [json.loads(line).get("power_state") for _, line in together]
+        alone = [str(json.loads(line).get("power_state")).lower() for _, line in ones]
+        wrong = sum(report != running for report in reports)
+        return wrong + sum(said != "poweron" for said in alone)
 
 
 def _call(site, verb, name, payload):
@@ -103,14 +111,15 @@ def _call(site, verb, name, payload):
 
 def _shown(seen, load, statuses_most_ms, single_most_s):
     single_ms = Run(command=seen.single.command, values=[1000 * s for s in seen.single.values])
+    in_time = statuses_most_ms is None or max(seen.statuses.values) <= statuses_most_ms
     yield beside(
         f"statuses of a pool of 200 instances, {load}",
         "ms",
         seen.statuses,
         "by status, one after the other",
         single_ms,
-        limit=None if statuses_most_ms is None else f"each <= {statuses_most_ms:g} ms",
-        holds=statuses_most_ms is None or max(seen.statuses.values) <= statuses_most_ms,
+        limit=None if statuses_most_ms is None else f"each <= {statuses_most_ms:g} ms, all named",
+        holds=in_time and not seen.differing,
     )
     yield beside(
         f"status of each of 200 instances, one after the other, {load}",
@@ -118,6 +127,6 @@ def _shown(seen, load, statuses_most_ms, single_most_s):
         seen.single,
         "as often a bare Python",
         seen.bare,
-        limit=f"each <= {single_most_s:g} s",
-        holds=max(seen.single.values) <= single_most_s,
+        limit=f"each <= {single_most_s:g} s, all as statuses says",
+        holds=max(seen.single.values) <= single_most_s and not seen.differing,
     )
