@@ -148,7 +148,7 @@ class Reconciler:
             for each in ours
             if each.allocation.phase is not Phase.ENDED
         }
-        deleted = await self._deleted(site, before.lost(union, living))
+        deleted = await self._deleted(site, before.lost(union, known, living))
         cloud = self._clouds[site] = before.after(union, known, living, deleted)
         sizes = {
             row.outside_id: row.name

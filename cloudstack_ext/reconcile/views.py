@@ -11,7 +11,11 @@ LOST_SHARE = 0.1
 GOES = frozenset({"Error", "Destroyed", "Expunging"})
 """What is in such a state is gone soon, and `delete` is not sent for each of them."""
 ABSENT_UNIONS, ABSENT_S = 3, 900.0
-"""An instance is absent when it was missing from so many unions over so long a time."""
+"""An instance is absent when it was missing from so many unions over so long a time.
+
+So long a loss that is too great must stand, too, until it is believed.
+"""
+BLIND = "it does not show our extension and every host of ours: is this the key?"
 LIST_YOUNG_S = 600.0
 """So old the last list may be whose word a `delete` takes while the API is silent: two rounds."""
 
@@ -67,6 +71,23 @@ class Missing:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Loss:
+    """More than a list may lose at once, the same in each union in a row.
+
+    Attributes:
+        since: Of the first union that showed it.
+    """
+
+    instances: frozenset[InstanceId]
+    since: MonotonicSeconds
+    times: int
+
+    def stands(self, at: MonotonicSeconds) -> bool:
+        """Seen for long enough: it is so, and no slip of a key or a filter."""
+        return self.times >= ABSENT_UNIONS and at - self.since >= ABSENT_S
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Cloud:
     """What is known of one CloudStack after some unions.
 
@@ -74,17 +95,24 @@ class Cloud:
         union: The newest that is believed; None: none yet.
         missing: By instance.
         doubt: Why the newest answer is not believed; "" where it is.
+        loss: What the doubted unions in a row have lost; None where that is no reason.
     """
 
     union: Union | None = None
     missing: Mapping[InstanceId, Missing] = field(default_factory=dict)
     doubt: str = ""
+    loss: Loss | None = None
 
-    def lost(self, union: Union, living: Iterable[InstanceId]) -> frozenset[InstanceId]:
+    def lost(
+        self, union: Union, known: Iterable[InstanceId], living: Iterable[InstanceId]
+    ) -> frozenset[InstanceId]:
         """What this union should show and does not, by the one before.
+
+        What was never heard of here is no loss: no `delete` comes for it when it is gone.
 
         Args:
             union: The new one.
+            known: Instances that were heard of here.
             living: Instances that have a server here: what the first union after a start should
                 show.
         """
@@ -92,19 +120,20 @@ class Cloud:
             return frozenset(living) - union.instances.keys()
         rows = self.union.instances.values()
         stays = frozenset(row.instance for row in rows if row.state not in GOES)
-        return stays - union.instances.keys()
+        return (stays & frozenset(known)) - union.instances.keys()
 
     def after(
         self,
         union: Union,
-        known: Iterable[InstanceId],
+        known: Collection[InstanceId],
         living: Collection[InstanceId],
         deleted: Collection[InstanceId],
     ) -> "Cloud":
         """One union later.
 
         A union that is not believed changes nothing but the doubt: what was missing before is no
-        more missing by it, and its gaps count for nothing.
+        more missing by it, and its gaps count for nothing. A loss that stands becomes the new
+        base, and only then begins to be counted as missing.
 
         Args:
             union: The new one.
@@ -112,9 +141,15 @@ class Cloud:
             living: Those of them that have a server here.
             deleted: Of which CloudStack asked for the end: they may be gone.
         """
-        doubt = self._doubt(union, living, deleted)
-        if doubt:
-            return replace(self, doubt=doubt)
+        if not union.sees_ours:
+            return replace(self, doubt=BLIND, loss=None)
+        lost = self.lost(union, known, living) - frozenset(deleted)
+        counted = len(self._counted(known, living))
+        if len(lost) > max(1, LOST_SHARE * counted):
+            loss = self._again(lost, union.at)
+            if not union.instances or not loss.stands(union.at):
+                text = f"{len(lost)} of {counted} instances are gone at once"
+                return replace(self, doubt=text, loss=loss)
         missing = {}
         for instance in known:
             if instance not in union.instances:
@@ -139,16 +174,18 @@ class Cloud:
         row = self.union.instances.get(instance)
         return None if row is None else row.is_protected
 
-    def _doubt(
-        self, union: Union, living: Collection[InstanceId], deleted: Collection[InstanceId]
-    ) -> str:
-        if not union.sees_ours:
-            return "it does not show our extension and every host of ours: is this the key?"
-        lost = len(self.lost(union, living) - frozenset(deleted))
-        before = len(living if self.union is None else self.union.instances)
-        if lost > max(1, LOST_SHARE * before):
-            return f"{lost} of {before} instances are gone at once"
-        return ""
+    def _counted(
+        self, known: Iterable[InstanceId], living: Iterable[InstanceId]
+    ) -> frozenset[InstanceId]:
+        """Of how many a loss is a share."""
+        if self.union is None:
+            return frozenset(living)
+        return frozenset(known).intersection(self.union.instances)
+
+    def _again(self, lost: frozenset[InstanceId], at: MonotonicSeconds) -> Loss:
+        if self.loss is None or self.loss.instances != lost:
+            return Loss(instances=lost, since=at, times=1)
+        return replace(self.loss, times=self.loss.times + 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -142,10 +142,13 @@ def test_an_id_is_the_same_as_long_as_the_difference_is():
 OTHERS = tuple(replace(ROW, instance=f"o-{n}") for n in range(20))
 
 
-def after(*looks, living=("i-1",), deleted=()):
+HEARD_OF = ("i-1", *(row.instance for row in OTHERS))
+
+
+def after(*looks, known=HEARD_OF, living=("i-1",), deleted=()):
     cloud = Cloud()
     for at, rows, more in looks:
-        cloud = cloud.after(union(*rows, at=at, **more), ["i-1"], living, deleted)
+        cloud = cloud.after(union(*rows, at=at, **more), known, living, deleted)
     return cloud
 
 
@@ -196,11 +199,65 @@ def test_a_tenth_of_a_list_may_go_at_once_and_no_more(lost, believed):
 )
 def test_the_first_list_after_a_start_is_held_against_those_that_have_a_server(shown, believed):
     living = [row.instance for row in OTHERS]
-    looks = [(at, shown, {}) for at in (0, 450, 900)]
+    looks = [(at, shown, {}) for at in (0, 450, 899)]
     cloud = after(*looks, living=living)
     assert (cloud.doubt == "") is believed
-    assert cloud.is_absent("i-1") is believed
     assert after(*looks, living=living, deleted=living).doubt == ""
+
+
+def test_what_was_never_heard_of_here_may_go_in_numbers():
+    few = [row.instance for row in OTHERS[:2]]
+    looks = (0, OTHERS, {}), (450, OTHERS[1:2], {})
+    assert after(*looks, known=few).doubt == ""  # 18 were never started here, and one is gone
+    assert after((0, OTHERS, {}), (450, OTHERS[2:], {}), known=few).doubt == (
+        "2 of 2 instances are gone at once"
+    )
+
+
+FEWER, BLIND_LOOK = OTHERS[3:], {"sees_ours": False}
+LOSSES = {
+    "three over a quarter of an hour": ([(450, FEWER, {}), (900, FEWER, {}), (1350, FEWER, {})], 1),
+    "too short": ([(450, FEWER, {}), (900, FEWER, {}), (1349, FEWER, {})], 0),
+    "two": ([(450, FEWER, {}), (1350, FEWER, {})], 0),
+    "one came back and went": (
+        [(450, FEWER, {}), (900, OTHERS[2:], {}), (1200, FEWER, {}), (1350, FEWER, {})],
+        2,
+    ),
+    "one more went": ([(450, FEWER, {}), (900, OTHERS[4:], {}), (1350, OTHERS[4:], {})], 0),
+    "another one": (
+        [(450, FEWER, {}), (900, FEWER, {}), (1350, (OTHERS[0], *OTHERS[4:]), {})],
+        0,
+    ),
+    "blind between": (
+        [(450, FEWER, {}), (900, FEWER, BLIND_LOOK), (1100, FEWER, {}), (1350, FEWER, {})],
+        0,
+    ),
+    "blind in the end": ([(450, FEWER, {}), (900, FEWER, {}), (1350, FEWER, BLIND_LOOK)], 0),
+    "nothing at all is shown": ([(at, (), {}) for at in (450, 900, 1350, 9000)], 0),
+}
+
+
+@pytest.mark.parametrize("case", LOSSES)
+def test_a_loss_that_stands_becomes_what_the_next_list_is_held_against(case):
+    looks, believed = LOSSES[case]
+    cloud = after((0, OTHERS, {}), *looks)
+    assert (cloud.doubt == "") is bool(believed)
+    assert (cloud.loss is None) is (bool(believed) or case == "blind in the end")
+
+
+def test_what_a_standing_loss_lacks_is_absent_after_as_many_lists_as_ever():
+    looks = [(at, FEWER, {}) for at in range(450, 2251, 450)]
+    assert not after((0, OTHERS, {}), *looks[:4]).is_absent("o-0")
+    cloud = after((0, OTHERS, {}), *looks)
+    assert cloud.is_absent("o-0")
+    assert not cloud.is_absent("o-3")
+
+
+def test_the_first_list_after_a_start_is_believed_too_once_its_loss_stands():
+    living = [row.instance for row in OTHERS]
+    looks = [(at, FEWER, {}) for at in (0, 450, 900)]
+    assert after(*looks[:2], living=living).doubt == "3 of 20 instances are gone at once"
+    assert after(*looks, living=living).doubt == ""
 
 
 def test_what_was_deleted_or_in_error_may_go_in_numbers():

@@ -35,7 +35,9 @@ ROW = CloudInstance(
     state="Running",
     host=store.HOST,
 )
-MANY = tuple(replace(ROW, instance=f"x-{n}", state="Stopped") for n in range(30))
+OTHER_ROW = replace(ROW, instance=OTHER.key.instance, name=OTHER.name, state="Stopped")
+UNHEARD = tuple(replace(ROW, instance=f"x-{n}", state="Stopped") for n in range(30))
+MANY = (*UNHEARD, OTHER_ROW)
 
 
 class Sky:
@@ -81,6 +83,12 @@ def reconciler(active, sky):  # noqa: F811
         too_old_s=90.0,
         every=Seconds(300.0),
     )
+
+
+def two_of_ours(active):  # noqa: F811
+    """Both with a server, so that a list may not lose them at once."""
+    active.ask_for_deployment(OTHER)
+    active.walk()
 
 
 def rounds(active, reconciler, times=1, apart_s=450.0):  # noqa: F811
@@ -217,6 +225,7 @@ WORLDS = {
 
 @pytest.mark.parametrize("case", WORLDS)
 def test_an_api_that_is_lost_or_blind_moves_nothing(active, reconciler, sky, case):  # noqa: F811
+    two_of_ours(active)
     rounds(active, reconciler)
     for name, value in WORLDS[case].items():
         setattr(sky, name, value)
@@ -242,6 +251,7 @@ def stopped_but_on(active, sky):  # noqa: F811
 
 @pytest.mark.parametrize("case", WORLDS)
 def test_nothing_that_was_found_before_is_mended_on_a_doubt(active, reconciler, sky, case):  # noqa: F811
+    two_of_ours(active)
     stopped_but_on(active, sky)(reconciler.round("lab"))
     assert active.power_of() is Power.OFF  # with a list that is believed
     stopped_but_on(active, sky)
@@ -263,8 +273,7 @@ def test_after_a_restart_an_api_that_is_lost_or_blind_moves_nothing_either(
     case,
 ):
     """There is no list before it that it could be held against."""
-    active.ask_for_deployment(OTHER)
-    active.walk()
+    two_of_ours(active)
     stopped_but_on(active, sky)
     for name, value in WORLDS[case].items():
         setattr(sky, name, value)
@@ -275,14 +284,34 @@ def test_after_a_restart_an_api_that_is_lost_or_blind_moves_nothing_either(
     assert active.machines["s1"].calls[before:] == []
 
 
-def test_many_that_were_deleted_between_two_lists_are_no_doubt(active, reconciler, sky):  # noqa: F811
+def test_those_that_were_deleted_between_two_lists_are_no_doubt(active, reconciler, sky):  # noqa: F811
+    two_of_ours(active)
     rounds(active, reconciler)
-    sky.rows = sky.rows[10:]
-    assert rounds(active, reconciler).doubt == "10 of 31 instances are gone at once"
-    for row in MANY[:10]:
-        key = replace(REQUEST.key, instance=row.instance)
-        active.live(active.bare_metal.release(key, "lab", until=active.within(1.0)))
+    sky.rows = UNHEARD
+    assert rounds(active, reconciler).doubt == "2 of 2 instances are gone at once"
+    active.live(active.bare_metal.release(OTHER.key, "lab", until=active.within(20.0)))
     assert rounds(active, reconciler).doubt == ""
+
+
+def test_many_that_were_never_started_here_may_go_unseen(active, reconciler, sky):  # noqa: F811
+    rounds(active, reconciler)
+    sky.rows = (ROW,)
+    assert rounds(active, reconciler).doubt == ""
+
+
+def test_a_loss_that_stands_is_told_as_differences_and_touches_nothing(active, reconciler, sky):  # noqa: F811
+    two_of_ours(active)
+    rounds(active, reconciler)
+    sky.rows = UNHEARD
+    assert rounds(active, reconciler, times=2).doubt
+    assert rounds(active, reconciler).doubt == ""
+    before = len(active.machines["s1"].calls)
+    found = rounds(active, reconciler, times=5)
+    assert kinds(found) == [Difference.CLAIMED_UNKNOWN] * 2
+    presses = [call for call in active.machines["s1"].calls[before:] if call.startswith("power ")]
+    assert presses == []
+    assert {active.state("s1"), active.state("s2")} == {State.ACTIVE}
+    active.live(reconciler.apply(found.findings[0].id, "ann"))  # nothing keeps a person from it
 
 
 def test_the_last_list_says_for_ten_minutes_whether_an_instance_is_protected(
