@@ -15,7 +15,13 @@ from cloudstack_ext.registration.calls import Call, calls
 from cloudstack_ext.registration.held import HeldApi
 from cloudstack_ext.registration.memory import Memory
 from cloudstack_ext.registration.model import Act, Kind, Remembered, Step, Wish, mark_of
-from cloudstack_ext.registration.reading import CHECK_INTERVAL, Api, read_things
+from cloudstack_ext.registration.plan import names_of
+from cloudstack_ext.registration.reading import (
+    CHECK_INTERVAL,
+    Api,
+    read_instances,
+    read_things,
+)
 from cloudstack_ext.registration.survey import Survey
 from provisioner.errors import (
     ConflictError,
@@ -241,6 +247,7 @@ async def remove(walk: Walk, step: Step) -> None:
 
 async def _maintain(walk: Walk, step: Step) -> None:
     """The job ends long before the host is there."""
+    await _refuse_instances(walk, step)
     until = walk.clock.monotonic() + MAINTENANCE_WITHIN_S
     state = await _host_state(walk.api, step)
     if state == "Enabled":
@@ -253,6 +260,19 @@ async def _maintain(walk: Walk, step: Step) -> None:
         await walk.memory.hold()
         await walk.clock.sleep(POLL_S)
         state = await _host_state(walk.api, step)
+
+
+async def _refuse_instances(walk: Walk, step: Step) -> None:
+    """Maintenance would stop them; the plan may rest on a list that came empty."""
+    remembered = {row.id for row in walk.rows.values()} | {walk.survey.ids.extension}
+    extensions = [
+        thing.id for thing in walk.survey.found.of(Kind.EXTENSION) if thing.id in remembered
+    ]
+    found = await read_instances(walk.api, extensions=extensions, hosts=[step.id or ""])
+    on_it = [each for each in found if each.host == step.id]
+    if on_it:
+        text = f"host {step.name} has instances: {names_of(on_it)}"
+        raise ConflictError(ErrorCode.REGISTRATION_REFUSED, text)
 
 
 async def _host_state(api: Api, step: Step) -> str:

@@ -34,6 +34,12 @@ def make_removal(
         database: The id of our database.
         account: Of the key.
     """
+    if _sees_nothing(found, memory):
+        text = (
+            "CloudStack shows none of the registered objects: is this the endpoint, and the key?"
+            " Where they were all deleted by hand, DELETE /v1/registered/NUMBER forgets each"
+        )
+        return Plan(refusals=(text,))
     refusals, steps = [], []
     if found.instances:
         count = len(found.instances)
@@ -58,7 +64,15 @@ def make_removal(
         for row in memory
         if (row.kind, row.id or "") not in things
     ]
-    return Plan(steps=(*steps, *forgotten), refusals=tuple(refusals))
+    # the extension's row stays to the end: all others are gone once it alone is not shown
+    return Plan(steps=(*forgotten, *steps), refusals=tuple(refusals))
+
+
+def _sees_nothing(found: Found, memory: Sequence[Remembered]) -> bool:
+    """Another CloudStack. The extension alone may be gone: of a removal cut off at its end."""
+    ids = {row.id for row in memory if row.id and row.kind is not Kind.FOREIGN_TEMPLATE}
+    more = any(row.id and row.kind in ORDER[:-1] for row in memory)
+    return more and not any(thing.id in ids for thing in found.things)
 
 
 def _removal(thing: Thing, name: str, row: int | None) -> Step:

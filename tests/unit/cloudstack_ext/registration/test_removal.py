@@ -1,8 +1,11 @@
 """The way back: in order, never forced, and again from wherever it was cut off."""
 
+from dataclasses import replace
+
 import pytest
 
 from cloudstack_ext.api_server.faults import Fault, FaultKind, When
+from cloudstack_ext.api_server.state import new_id
 from cloudstack_ext.registration.apply import apply
 from cloudstack_ext.registration.model import Kind
 from cloudstack_ext.registration.removal import make_removal
@@ -152,6 +155,38 @@ def test_an_instance_of_somebody_elses_extension_on_our_host_counts(zone):
         template.extension = None
     with pytest.raises(ConflictError, match="there are 1 instances"):
         unregister(zone)
+
+
+def test_lists_that_come_empty_once_do_not_stop_an_instance(zone):
+    zone.apply()
+    deployed(zone)
+    (instance,) = zone.state.instances.values()
+    # of somebody else's template: CloudStack keeps one that is in use, and would end it there
+    foreign = replace(zone.state.templates[instance.template], id=new_id(), details={})
+    zone.state.templates[foreign.id] = foreign
+    instance.template = foreign.id
+    asked = 6  # twice of the extension and of each of two hosts
+    fault = Fault(kind=FaultKind.EMPTY, command="listVirtualMachines", times=asked)
+    zone.server.faults.add(fault)
+    with pytest.raises(ConflictError, match="host general-a has instances"):
+        unregister(zone)
+    host = next(each for each in zone.state.hosts.values() if each.name == "general-a")
+    prepared = [
+        each.parameters["id"]
+        for each in zone.server.calls.all()
+        if each.command == "prepareHostForMaintenance"
+    ]
+    assert host.id not in prepared
+
+
+def test_at_another_cloudstack_nothing_is_forgotten(zone):
+    zone.apply()
+    kept = dict(zone.memory.kept)
+    with Zone() as other:
+        other.memory.kept = dict(kept)
+        with pytest.raises(ConflictError, match="shows none of the registered objects"):
+            unregister(other)
+        assert other.memory.kept == kept
 
 
 def test_what_lost_its_mark_is_not_deleted(zone):
