@@ -30,7 +30,7 @@ POOL_OF_FAULTS = "faults"
 WAIT = 120
 """Seconds that the management server gives, where a test does not say."""
 FURNISHED_AT_ONCE = 7
-"""A machine waits 5 s for its boot script, and on a busy computer more of them wait for longer."""
+"""More of them starve each other on a busy computer."""
 QUICK = {
     "power_read_s": 1.0,
     "power_read_moving_s": 0.5,
