@@ -2,13 +2,24 @@
 
 import fcntl
 import os
+from pathlib import Path
 
 import pytest
 
 from provisioner.lab.layout import LabPaths, Layout
 from provisioner.lab.rack import Rack
+from provisioner.ramdisk.build import build, shipped_lock
 
 PREFIX = "rackwright-test"
+CACHE = Path.home() / ".cache" / "rackwright"
+
+
+@pytest.fixture(scope="session")
+def ramdisk(tmp_path_factory):
+    """As it is shipped, built once for the tests that boot it by themselves."""
+    out = tmp_path_factory.mktemp("ramdisk")
+    build(shipped_lock(), CACHE, out)
+    return out
 
 
 @pytest.fixture(scope="session")

@@ -42,13 +42,6 @@ print(build(shipped_lock(), Path(sys.argv[1]), Path(sys.argv[2])).digest)
 """
 
 
-@pytest.fixture(scope="module")
-def ramdisk(tmp_path_factory):
-    out = tmp_path_factory.mktemp("ramdisk")
-    build(shipped_lock(), CACHE, out)
-    return out
-
-
 def test_kernel_and_initrd_are_small_enough_to_send(ramdisk):
     record = read_record(ramdisk)
     assert record.total_bytes() < MOST_BYTES / 2
